@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/klog/v2"
+
+	"github.com/cotenant-dev/cotenant/sharing"
+)
+
+// Config is everything a Driver is made of.
+type Config struct {
+	NodeName string
+	Paths    Paths
+	Client   kubernetes.Interface
+	GPUs     GPUs
+	Specs    Specs
+	Records  Records
+	Memory   Memory
+	// LookEvery overrides how often the hardware is looked at; 0 means 5 s.
+	LookEvery time.Duration
+}
+
+// Driver is the node plugin. Make it with New, then Run it once.
+type Driver struct {
+	cfg       Config
+	world     world
+	flights   flights
+	pipe      *pipeline
+	observer  *observer
+	recovery  *recovery
+	reclaim   *reclaim
+	publisher *publisher
+
+	base context.Context // of the work that outlives a call; set by Run
+	fail context.CancelCauseFunc
+
+	mu         sync.Mutex
+	advertised int64
+	stoodDown  string
+	ready      bool
+}
+
+// New wires a driver. It touches nothing.
+func New(cfg Config) *Driver {
+	if cfg.LookEvery == 0 {
+		cfg.LookEvery = lookEvery
+	}
+	d := &Driver{cfg: cfg}
+	d.pipe = &pipeline{pool: cfg.NodeName, records: cfg.Records, run: runner{specs: cfg.Specs}, devices: d.world.byName}
+	d.observer = &observer{gpus: cfg.GPUs, memory: cfg.Memory, era: cfg.Paths.Era, world: &d.world}
+	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe}
+	d.reclaim = &reclaim{client: cfg.Client, memory: cfg.Memory, gpus: cfg.GPUs, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, world: &d.world}
+	d.publisher = &publisher{client: cfg.Client, node: cfg.NodeName}
+	return d
+}
+
+// Run serves the node until the context ends, and returns nil then. An error
+// says why the plugin cannot go on.
+func (d *Driver) Run(ctx context.Context) error {
+	ctx, d.fail = context.WithCancelCause(ctx)
+	defer d.fail(nil)
+	d.base = ctx
+	// 1 nothing of ours, or of another instance, is in the way
+	if err := d.makeWay(); err != nil {
+		return err
+	}
+	// 2 observe: a sick GPU costs that GPU, an absent driver is waited for
+	now, err := d.cfg.Paths.Era()
+	if err != nil {
+		return err
+	}
+	devices, err := d.observer.look(ctx)
+	if err != nil {
+		return err
+	}
+	// 3 recover: journal and world agree before anybody can ask
+	if err := d.recovery.run(ctx, now); err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	// 4 serve the kubelet
+	helper, err := d.serve(ctx)
+	if err != nil {
+		return err
+	}
+	// 5 publish, and keep looking
+	d.publish(ctx, devices)
+	var loops sync.WaitGroup
+	loops.Go(func() { watchNode(ctx, d.cfg.Client, d.cfg.NodeName, func(f nodeFacts) { d.nodeChanged(ctx, f) }) })
+	loops.Go(func() { d.keepLooking(ctx) })
+	<-ctx.Done()
+	// 6 stop: no new calls, then what is under way, then the loops
+	d.setReady(false)
+	helper.Stop()
+	d.flights.wait(context.Background())
+	loops.Wait()
+	d.publisher.stop()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func (d *Driver) makeWay() error {
+	if err := claimSocket(d.cfg.Paths.Socket(), "--kubelet-plugins-directory-path"); err != nil {
+		return err
+	}
+	return claimSocket(d.cfg.Paths.RegistrySocket(), "--kubelet-registrar-directory-path")
+}
+
+// keepLooking takes a look every few seconds. What fails is tried again at the
+// next.
+func (d *Driver) keepLooking(ctx context.Context) {
+	tick := time.NewTicker(d.cfg.LookEvery)
+	defer tick.Stop()
+	log := klog.FromContext(ctx)
+	for {
+		if err := d.lookAgain(ctx); err != nil && ctx.Err() == nil {
+			log.Error(err, "Looking after the node; trying again", "in", d.cfg.LookEvery)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (d *Driver) lookAgain(ctx context.Context) error {
+	devices, err := d.observer.look(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := d.cfg.Paths.Era()
+	if err != nil {
+		return err
+	}
+	d.publish(ctx, devices)
+	return errors.Join(
+		d.recovery.refresh(ctx, now),
+		d.reclaim.run(ctx),
+		d.observer.unfence(ctx, devices),
+	)
+}
+
+// nodeChanged publishes on behalf of the Node as it is now.
+func (d *Driver) nodeChanged(ctx context.Context, f nodeFacts) {
+	d.mu.Lock()
+	d.advertised = f.advertised
+	d.mu.Unlock()
+	d.publish(ctx, sharing.Sorted(d.world.byName()))
+	d.publisher.serve(ctx, f.uid)
+	d.setReady(true)
+}
+
+// publish tells the publisher what the node has, or nothing at all while
+// somebody else hands out its GPUs.
+func (d *Driver) publish(ctx context.Context, devices []sharing.Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	why := standDown(d.cfg.Paths.UpstreamCheckpoint(), d.advertised)
+	if why != d.stoodDown {
+		d.stoodDown = why
+		if why != "" {
+			klog.FromContext(ctx).Info("Publishing nothing", "reason", why)
+		} else {
+			klog.FromContext(ctx).Info("Publishing again: nobody else hands out the GPUs of this node")
+		}
+	}
+	if why != "" {
+		devices = nil
+	}
+	d.publisher.set(sharing.Publish(devices))
+}
+
+func (d *Driver) setReady(ready bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ready = ready
+}
+
+// Ready says whether the plugin serves claims and has handed its slices over.
+func (d *Driver) Ready() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ready
+}
+
+// PrepareResourceClaims implements kubeletplugin.DRAPlugin. The claims of one
+// call do not wait for each other, and one that fails hides no other's result.
+func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
+	results := make([]kubeletplugin.PrepareResult, len(claims))
+	var wg sync.WaitGroup
+	for i, rc := range claims {
+		wg.Go(func() { results[i] = d.prepareOne(ctx, rc) })
+	}
+	wg.Wait()
+	out := make(map[types.UID]kubeletplugin.PrepareResult, len(claims))
+	for i, rc := range claims {
+		out[rc.UID] = results[i]
+	}
+	return out, nil
+}
+
+func (d *Driver) prepareOne(ctx context.Context, rc *resourceapi.ResourceClaim) kubeletplugin.PrepareResult {
+	log := klog.FromContext(ctx).WithValues("claim", klog.KObj(rc), "claimUID", rc.UID)
+	claim, err := decode(rc, d.cfg.NodeName)
+	if err != nil {
+		log.Info("Claim refused", "reason", err.Error())
+		return kubeletplugin.PrepareResult{Err: err}
+	}
+	grant, err := d.flights.fly(ctx, d.base, claim.UID, preparing, func(ctx context.Context) (sharing.Grant, error) {
+		return d.pipe.prepare(ctx, claim)
+	})
+	if err != nil {
+		log.Info("Claim not prepared", "reason", err.Error())
+		return kubeletplugin.PrepareResult{Err: err}
+	}
+	log.V(2).Info("Claim prepared", "devices", len(grant.Devices))
+	return kubeletplugin.PrepareResult{Devices: answer(grant)}
+}
+
+func answer(g sharing.Grant) []kubeletplugin.Device {
+	out := make([]kubeletplugin.Device, 0, len(g.Devices))
+	for _, d := range g.Devices {
+		dev := kubeletplugin.Device{Requests: []string{d.Request}, PoolName: d.Pool, DeviceName: d.Device, CDIDeviceIDs: d.CDI}
+		if d.Share != "" {
+			share := types.UID(d.Share)
+			dev.ShareID = &share
+		}
+		out = append(out, dev)
+	}
+	return out
+}
+
+// UnprepareResourceClaims implements kubeletplugin.DRAPlugin.
+func (d *Driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
+	errs := make([]error, len(claims))
+	var wg sync.WaitGroup
+	for i, c := range claims {
+		wg.Go(func() { errs[i] = d.unprepareOne(ctx, c) })
+	}
+	wg.Wait()
+	out := make(map[types.UID]error, len(claims))
+	for i, c := range claims {
+		out[c.UID] = errs[i]
+	}
+	return out, nil
+}
+
+func (d *Driver) unprepareOne(ctx context.Context, c kubeletplugin.NamespacedObject) error {
+	log := klog.FromContext(ctx).WithValues("claim", c.String(), "claimUID", c.UID)
+	_, err := d.flights.fly(ctx, d.base, string(c.UID), releasing, func(ctx context.Context) (sharing.Grant, error) {
+		return sharing.Grant{}, d.pipe.unprepare(ctx, string(c.UID))
+	})
+	if err != nil {
+		log.Info("Claim not released; the kubelet tries again", "reason", err.Error())
+		return err
+	}
+	log.V(2).Info("Claim released")
+	return nil
+}
+
+// WatchHealthStatus implements kubeletplugin.DRAPlugin. Health is told by taints
+// in this release; the kubelet is told that it gets none.
+func (d *Driver) WatchHealthStatus(context.Context, chan<- kubeletplugin.DeviceHealthReport) error {
+	return kubeletplugin.ErrHealthNotSupported
+}
+
+// HandleError implements kubeletplugin.DRAPlugin: what it is called for, a
+// server that stopped listening, is fatal.
+func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
+	klog.FromContext(ctx).Error(err, "Kubelet plugin", "doing", msg)
+	if !errors.Is(err, kubeletplugin.ErrRecoverable) {
+		d.fail(fmt.Errorf("%s: %w", msg, err))
+	}
+}

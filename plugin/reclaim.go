@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/cotenant-dev/cotenant/sharing"
+)
+
+// claimsPage is how many claims one LIST returns.
+const claimsPage = 500
+
+// reclaim rebuilds the records of a journal that was lost, from the claims in
+// the API server, the spec files on this node and the processes on its GPUs.
+// Until it has succeeded once, every GPU is held.
+type reclaim struct {
+	client kubernetes.Interface
+	memory Memory
+	gpus   GPUs
+	specs  Specs
+	pipe   *pipeline
+	fl     *flights
+	world  *world
+}
+
+// run does nothing unless the journal is suspect. It may be repeated.
+func (r *reclaim) run(ctx context.Context) error {
+	why, err := r.memory.Suspect()
+	if err != nil || why == "" || ctx.Err() != nil {
+		return err
+	}
+	claims, err := r.allocated(ctx)
+	if err != nil {
+		return fmt.Errorf("list the claims of this node to rebuild the lost records: %w", err)
+	}
+	written, err := r.specs.List()
+	if err != nil {
+		return err
+	}
+	adopted := map[string]bool{}
+	for _, c := range claims {
+		if !slices.Contains(written, c.UID) {
+			continue // never prepared, or released: the kubelet will ask
+		}
+		// In a flight of its own: the kubelet may release the claim meanwhile.
+		_, err := r.fl.fly(ctx, ctx, c.UID, preparing, func(context.Context) (sharing.Grant, error) {
+			return sharing.Grant{}, r.adopt(c)
+		})
+		if err != nil {
+			return err
+		}
+		adopted[c.UID] = true
+	}
+	fences, err := r.doubts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.memory.Trust(fences...); err != nil {
+		return err
+	}
+	for _, uid := range written {
+		if !adopted[uid] {
+			if err := r.pipe.unprepare(ctx, uid); err != nil {
+				return err
+			}
+		}
+	}
+	klog.FromContext(ctx).Info("Lost records were rebuilt", "reason", why, "claims", len(adopted), "gpusStillHeld", len(fences))
+	return nil
+}
+
+// adopt records a claim that was prepared before the journal was lost. Its steps
+// are run again when it is next asked for, and at the next start.
+func (r *reclaim) adopt(c sharing.Claim) error {
+	if _, known, err := r.pipe.records.Claim(c.UID); err != nil || known {
+		return err
+	}
+	written, err := r.specs.List()
+	if err != nil || !slices.Contains(written, c.UID) {
+		return err // released meanwhile
+	}
+	free := map[string]sharing.Device{}
+	for name, d := range r.world.byName() {
+		if d.Condition == sharing.Held {
+			d.Condition = sharing.Ready
+		}
+		free[name] = d
+	}
+	rec, err := r.pipe.acquire(c, free)
+	if err != nil {
+		// The GPU may only be away for now. Nothing is handed out until it is
+		// back, or until the claim is gone.
+		return fmt.Errorf("rebuild the record of claim %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	rec.State = sharing.Prepared
+	return r.pipe.records.Put(rec)
+}
+
+// doubts returns a fence for each GPU that processes run on and that no record
+// accounts for.
+func (r *reclaim) doubts(ctx context.Context) ([]sharing.Fence, error) {
+	var fences []sharing.Fence
+	for _, d := range r.world.byName() {
+		holds, err := r.pipe.records.Holds(d.Name)
+		if err != nil {
+			return nil, err
+		}
+		if len(holds) > 0 || d.Condition == sharing.Lost {
+			continue
+		}
+		n, err := r.gpus.Processes(ctx, d.Address)
+		if err != nil {
+			return nil, fmt.Errorf("look for processes on %s: %w", d.Name, err)
+		}
+		if n > 0 {
+			fences = append(fences, sharing.Fence{Address: d.Address, Condition: sharing.Held,
+				Why: fmt.Sprintf("the journal was lost, and %d processes use it that no claim accounts for", n)})
+		}
+	}
+	return fences, nil
+}
+
+// allocated returns the claims with a result of this node, as we decode them.
+func (r *reclaim) allocated(ctx context.Context) ([]sharing.Claim, error) {
+	var claims []sharing.Claim
+	opts := metav1.ListOptions{Limit: claimsPage}
+	for {
+		page, err := r.client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			if c, ok := r.ours(&page.Items[i]); ok {
+				claims = append(claims, c)
+			}
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return claims, nil
+		}
+	}
+}
+
+func (r *reclaim) ours(rc *resourceapi.ResourceClaim) (sharing.Claim, bool) {
+	c, err := decode(rc, r.pipe.pool)
+	return c, err == nil && len(c.Asks) > 0
+}

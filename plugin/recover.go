@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/klog/v2"
+
+	"github.com/cotenant-dev/cotenant/sharing"
+)
+
+// recovery makes journal and world agree again before anything is served.
+type recovery struct {
+	memory Memory
+	specs  Specs
+	pipe   *pipeline
+}
+
+// run gathers, decides, and carries out. What fails for one claim does not stop
+// the others and does not stop the start: its record stays, and the next call
+// for it settles or repairs it.
+func (r *recovery) run(ctx context.Context, now sharing.Era) error {
+	recs, err := r.memory.Claims()
+	if err != nil {
+		return err
+	}
+	before, err := r.memory.Era()
+	if err != nil {
+		return err
+	}
+	suspect, err := r.memory.Suspect()
+	if err != nil {
+		return err
+	}
+	specs, err := r.specs.List()
+	if err != nil {
+		return err
+	}
+	repair := sharing.Recover(recs, sharing.Seen{SameBoot: before.Boot == now.Boot, Specs: specs})
+	if suspect != "" {
+		repair.Orphans = nil // they tell reclaim which claims were prepared
+	}
+	if before != now {
+		if err := r.memory.Turn(now, repair.Forget); err != nil {
+			return err
+		}
+	}
+	r.carryOut(ctx, repair)
+	return nil
+}
+
+func (r *recovery) carryOut(ctx context.Context, repair sharing.Repair) {
+	log := klog.FromContext(ctx)
+	if n := len(repair.Forget); n > 0 {
+		log.Info("The node was rebooted: claims prepared before are forgotten", "claims", n)
+	}
+	for _, rec := range repair.Undo {
+		if err := r.pipe.settle(rec); err != nil {
+			log.Error(err, "An unfinished claim could not be undone; its devices stay held until the next try", "claim", rec.Namespace+"/"+rec.Name, "claimUID", rec.UID)
+		}
+	}
+	for _, uid := range repair.Orphans {
+		if err := r.pipe.unprepare(ctx, uid); err != nil {
+			log.Error(err, "A CDI spec that no claim accounts for could not be removed", "claimUID", uid)
+		}
+	}
+	if err := r.redo(ctx, repair.Redo); err != nil {
+		log.Error(err, "Prepared claims could not be repaired; they are looked at again when the kubelet asks for them")
+	}
+}
+
+// redo looks at what prepared claims were given and re-makes what is missing.
+func (r *recovery) redo(ctx context.Context, recs []sharing.Record) error {
+	var errs []error
+	for _, rec := range recs {
+		if _, err := r.pipe.again(ctx, rec); err != nil {
+			errs = append(errs, err)
+		}
+		if len(errs) > 3 || ctx.Err() != nil {
+			break // the cause is the same for all, one log line is enough
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// refresh redoes every prepared claim, after the driver was loaded anew: the
+// files that specs name carry its version.
+func (r *recovery) refresh(ctx context.Context, now sharing.Era) error {
+	before, err := r.memory.Era()
+	if err != nil || before == now {
+		return err
+	}
+	recs, err := r.memory.Claims()
+	if err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("The NVIDIA driver was loaded anew: the specs of prepared claims are made again", "claims", len(recs))
+	var prepared []sharing.Record
+	for _, rec := range recs {
+		if rec.State == sharing.Prepared {
+			prepared = append(prepared, rec)
+		}
+	}
+	if err := r.redo(ctx, prepared); err != nil {
+		return err // the era is not noted: the next look tries again
+	}
+	return r.memory.Turn(now, nil)
+}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+// Claim is a ResourceClaim as far as this node is concerned: the allocation
+// results that name our driver and our pool.
+type Claim struct {
+	UID       string
+	Namespace string
+	Name      string
+	Asks      []Ask
+}
+
+// Ask is one allocation result: one device for one request.
+type Ask struct {
+	// Request is as the result has it, "gpu" or "gpu/small".
+	Request string
+	// Device is the published name, "gpu-0".
+	Device string
+	// Share is the share id of a device that several claims hold; "" on others.
+	Share string
+	// Admin asks see a device without holding it.
+	Admin bool
+}
+
+// Hold is the journal's record that a claim has a slot. It exists from the
+// intent on, so that a half-prepared claim already keeps others away.
+type Hold struct {
+	Slot      string
+	Claim     string
+	Share     string
+	Namespace string
+	Name      string
+	Admin     bool
+}
+
+// Grant is what a prepared claim got; the same on every repeat.
+type Grant struct {
+	Devices []Granted
+}
+
+// Granted is the answer to one Ask.
+type Granted struct {
+	Request string
+	Pool    string
+	Device  string
+	Share   string
+	CDI     []string
+}
+
+// State is where a claim is between its first intent and its end.
+type State string
+
+const (
+	// Preparing: steps are intended, some may have run. Nothing was answered.
+	Preparing State = "preparing"
+	// Prepared: every step has run, the grant is stored.
+	Prepared State = "prepared"
+	// Releasing: the steps are being undone.
+	Releasing State = "releasing"
+)
+
+// Record is what the journal knows about one claim.
+type Record struct {
+	UID       string
+	Namespace string
+	Name      string
+	State     State
+	Steps     []Step
+	Holds     []Hold
+	Grant     *Grant
+}

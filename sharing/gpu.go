@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+import "github.com/cotenant-dev/cotenant/api"
+
+// GPU is one physical GPU as the node sees it. Its Address is its identity: the
+// minor, the index and, after a board was replaced, the UUID can all change
+// below a name that claims were allocated under.
+type GPU struct {
+	// Name is the device name it is published under, for example "gpu-0".
+	Name string
+	// Address is the PCI address: lower case, four-digit domain, "0000:65:00.0".
+	Address string
+	// UUID is NVML's, "GPU-…".
+	UUID string
+	// Minor is the number of the device node /dev/nvidia<minor>.
+	Minor int
+
+	Product      string
+	Brand        string
+	Architecture string
+	// Versions in semantic form: "8.0.0", "535.129.3", "12.2.0".
+	ComputeCapability string
+	DriverVersion     string
+	CUDAVersion       string
+
+	// MemoryBytes is NVML's total. Zero means that the GPU has no memory of its
+	// own to tell, because it shares the host's.
+	MemoryBytes int64
+
+	// PCIeRoot is the root complex, "pci0000:64"; empty when sysfs has none.
+	PCIeRoot string
+	// NUMANode is nil when the platform tells none.
+	NUMANode *int
+	// AddressingMode is "HMM", "ATS" or "None"; empty when NVML has no such call.
+	AddressingMode string
+}
+
+// Condition says whether claims may land on a GPU.
+type Condition string
+
+const (
+	// Ready: present and answering.
+	Ready Condition = "Ready"
+	// Lost: known, but it does not answer or is no longer there.
+	Lost Condition = "Lost"
+	// Held: its records were lost; nobody knows yet who uses it.
+	Held Condition = "Held"
+	// Fenced: a claim on it was released while it could not be reached.
+	Fenced Condition = "Fenced"
+)
+
+// Device is a GPU together with what keeps claims from it.
+type Device struct {
+	GPU
+	Condition Condition
+	// Why is one clause for people: "NVML says GPU_IS_LOST".
+	Why string
+}
+
+// Refusal returns why a new claim may not have the device, or nil.
+func (d Device) Refusal() error {
+	switch d.Condition {
+	case Ready:
+		return nil
+	case Lost:
+		return api.Errorf(api.Lost, "%s (%s) is lost: %s; reset the GPU or reboot the node", d.Name, d.Address, d.Why)
+	case Held, Fenced:
+		return api.Errorf(api.Fenced, "%s (%s) is set apart: %s; it comes back by itself once it is known to be free", d.Name, d.Address, d.Why)
+	}
+	return api.Errorf(api.Internal, "%s (%s) has unknown condition %q", d.Name, d.Address, d.Condition)
+}

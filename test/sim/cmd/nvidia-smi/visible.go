@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cotenant-dev/cotenant/test/sim"
+)
+
+// gpu is a GPU as this container sees it.
+type gpu struct {
+	sim.GPU
+	product sim.Product
+	index   int // among the visible ones, as NVML counts
+}
+
+// visible are the GPUs whose device node may be opened here.
+func visible(s sim.State, dev string) []gpu {
+	var out []gpu
+	for _, g := range s.GPUs {
+		p, err := sim.LookupProduct(g.Product)
+		if err == nil && opens(dev, "nvidia"+strconv.Itoa(g.Minor)) {
+			out = append(out, gpu{g, p, len(out)})
+		}
+	}
+	return out
+}
+
+// opens reports whether the container has the node and its cgroup lets it be
+// opened. No driver stands behind it, so a granted open ends in ENXIO.
+func opens(dev, node string) bool {
+	f, err := os.OpenFile(filepath.Join(dev, node), os.O_RDWR, 0)
+	if err == nil {
+		return f.Close() == nil
+	}
+	return errors.Is(err, unix.ENXIO)
+}
+
+// selected are the GPUs that ids name, by index, UUID or PCI address; all for none.
+func selected(all []gpu, ids []string) ([]gpu, error) {
+	out := slices.DeleteFunc(slices.Clone(all), func(g gpu) bool {
+		return len(ids) > 0 && !slices.ContainsFunc(ids, g.is)
+	})
+	if len(out) == 0 {
+		return nil, failure{exitNotFound, "No devices were found"}
+	}
+	return out, nil
+}
+
+func (g gpu) is(id string) bool {
+	return id == strconv.Itoa(g.index) || id == g.UUID ||
+		strings.EqualFold(id, g.PCI) || strings.EqualFold(id, g.busID())
+}
+
+// busID is the address with 8 digits of domain, in upper case.
+func (g gpu) busID() string { return "0000" + strings.ToUpper(g.PCI) }
+
+// lost is what the tool says of a GPU off the bus.
+func (g gpu) lost() error {
+	return failure{exitGPUIsLost, fmt.Sprintf(
+		"Unable to determine the device handle for GPU %s: GPU is lost.  Reboot the system to recover this GPU", strings.ToUpper(g.PCI))}
+}

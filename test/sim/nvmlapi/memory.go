@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nvmlapi
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/cotenant-dev/cotenant/test/sim"
+)
+
+const mib = 1 << 20
+
+// GetMemoryInfo counts the system-reserved memory as used; its second version
+// shows it apart. Both are NOT_SUPPORTED where CPU and GPU share one memory.
+func (d *device) GetMemoryInfo() (nvml.Memory, nvml.Return) {
+	m, ret := d.memory("nvmlDeviceGetMemoryInfo")
+	return nvml.Memory{Total: m.Total, Free: m.Free, Used: m.Used + m.Reserved}, ret
+}
+
+func (d *device) GetMemoryInfo_v2() (nvml.Memory_v2, nvml.Return) {
+	m, ret := d.memory("nvmlDeviceGetMemoryInfo_v2")
+	m.Version = nvml.STRUCT_VERSION(m, 2)
+	return m, ret
+}
+
+func (d *device) memory(name string) (nvml.Memory_v2, nvml.Return) {
+	return get(d, name, func(s *sim.State, g *sim.GPU, p sim.Product) (nvml.Memory_v2, nvml.Return) {
+		if !p.MemoryQuery {
+			return nvml.Memory_v2{}, nvml.ERROR_NOT_SUPPORTED
+		}
+		used := s.UsedMiB(g.UUID)
+		return nvml.Memory_v2{
+			Total: p.MemoryMiB * mib, Reserved: p.ReservedMiB * mib, Used: used * mib,
+			Free: (p.MemoryMiB - p.ReservedMiB - used) * mib,
+		}, nvml.SUCCESS
+	})
+}
+
+// wholeGPU stands in the instance fields of what concerns no MIG instance.
+const wholeGPU = 0xFFFFFFFF
+
+func (d *device) GetComputeRunningProcesses() ([]nvml.ProcessInfo, nvml.Return) {
+	return d.processes("nvmlDeviceGetComputeRunningProcesses_v3", sim.Compute)
+}
+
+func (d *device) GetGraphicsRunningProcesses() ([]nvml.ProcessInfo, nvml.Return) {
+	return d.processes("nvmlDeviceGetGraphicsRunningProcesses_v3", sim.Graphics)
+}
+
+func (d *device) GetMPSComputeRunningProcesses() ([]nvml.ProcessInfo, nvml.Return) {
+	return d.processes("nvmlDeviceGetMPSComputeRunningProcesses_v3", sim.MPS)
+}
+
+func (d *device) processes(name string, kind sim.ProcessKind) ([]nvml.ProcessInfo, nvml.Return) {
+	return get(d, name, func(s *sim.State, g *sim.GPU, _ sim.Product) ([]nvml.ProcessInfo, nvml.Return) {
+		out := []nvml.ProcessInfo{}
+		for _, p := range s.On(g.UUID, kind) {
+			out = append(out, nvml.ProcessInfo{
+				Pid: uint32(p.PID), UsedGpuMemory: p.MemoryMiB * mib,
+				GpuInstanceId: wholeGPU, ComputeInstanceId: wholeGPU,
+			})
+		}
+		return out, nvml.SUCCESS
+	})
+}

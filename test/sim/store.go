@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cotenant-dev/cotenant/test/sim/fsroot"
+)
+
+// errUnrendered tells view that the driver root lags behind the state.
+var errUnrendered = errors.New("the driver root is behind the state")
+
+// view runs f on the state under a shared lock.
+func (m *Machine) view(f func(*State) error) error {
+	err := m.locked(unix.LOCK_SH, func() error {
+		s, err := m.read()
+		if err != nil {
+			return err
+		}
+		if fsroot.Rendered(m.path("root.json")) != s.Tree {
+			return errUnrendered
+		}
+		s.prune()
+		return f(s)
+	})
+	if !errors.Is(err, errUnrendered) {
+		return err
+	}
+	// The writer died between its two effects; finish them in its place.
+	return m.locked(unix.LOCK_EX, func() error {
+		s, err := m.read()
+		if err != nil {
+			return err
+		}
+		if err := m.render(s); err != nil {
+			return err
+		}
+		s.prune()
+		return f(s)
+	})
+}
+
+// update runs f on the state under the exclusive lock and keeps the result,
+// unless f fails: then nothing happened.
+func (m *Machine) update(f func(*State) error) error {
+	return m.locked(unix.LOCK_EX, func() error {
+		s, err := m.read()
+		if err != nil {
+			return err
+		}
+		s.prune()
+		if err := f(s); err != nil {
+			return err
+		}
+		return m.commit(s)
+	})
+}
+
+// commit makes s the machine. The lock is held.
+func (m *Machine) commit(s *State) error {
+	s.Tree = tree(s).Hash()
+	if err := s.check(); err != nil {
+		return fmt.Errorf("the operation would break the machine: %w", err)
+	}
+	if err := writeJSON(m.path("state.json"), s); err != nil {
+		return err
+	}
+	return m.render(s)
+}
+
+// render makes the driver root follow s. The lock is held.
+func (m *Machine) render(s *State) error {
+	if fsroot.Rendered(m.path("root.json")) == s.Tree {
+		return nil
+	}
+	return fsroot.Sync(fsroot.Paths{
+		Root: m.Root(), Record: m.path("root.json"), Temp: m.path("root.tmp"), Past: m.path("loads"),
+	}, tree(s))
+}
+
+func (m *Machine) read() (*State, error) {
+	var s State
+	if err := readJSON(m.path("state.json"), &s); err != nil {
+		return nil, err
+	}
+	if s.Layout != stateLayout {
+		return nil, fmt.Errorf("%s has layout %d, this program reads %d: create the machine again",
+			m.path("state.json"), s.Layout, stateLayout)
+	}
+	return &s, nil
+}
+
+// locked runs f holding the machine's lock. Every call opens the lock file
+// anew: flock then also keeps the goroutines of one process apart.
+func (m *Machine) locked(how int, f func() error) error {
+	flags := os.O_RDONLY
+	if how == unix.LOCK_EX {
+		flags = os.O_RDWR | os.O_CREATE
+	}
+	l, err := os.OpenFile(m.path("lock"), flags, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no simulated machine in %s: make one with simctl create: %w", m.dir, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for {
+		err = unix.Flock(int(l.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("locking %s: %w", l.Name(), err)
+	}
+	return f()
+}
+
+// writeJSON replaces path whole. The temporary name is fixed, so that a killed
+// writer leaves at most one file, which the next writer takes over. It is not
+// synced: the page cache survives a kill, and a power cut ends the machine.
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".tmp", b, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cotenant-dev/cotenant/test/sim"
+)
+
+// A test that needs another process runs this test binary again as a worker:
+// these variables say what it does and on which machine.
+const (
+	workerRole = "COTENANT_SIM_TEST_ROLE"
+	workerDir  = "COTENANT_SIM_TEST_DIR"
+)
+
+func TestMain(m *testing.M) {
+	role, ok := os.LookupEnv(workerRole)
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := work(role, os.Getenv(workerDir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// worker is the command that runs a worker.
+func worker(t *testing.T, role, dir string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), workerRole+"="+role, workerDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func work(role, dir string) error {
+	switch role {
+	case "operate":
+		return operateForEver(dir)
+	case "crash":
+		return changeOnce(dir)
+	case "drop-mknod":
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_MKNOD, 0, 0, 0); err != nil && !errors.Is(err, unix.EPERM) {
+			return err
+		}
+		if err := os.Setenv(workerRole, "create"); err != nil {
+			return err
+		}
+		return syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	case "create":
+		m, err := sim.Create(dir, sim.Config{GPUs: []sim.GPUConfig{{Product: "A30-24"}}})
+		if err != nil {
+			return err
+		}
+		return m.Check()
+	}
+	return fmt.Errorf("there is no worker role %q", role)
+}
+
+// operateForEver does random operations until it is killed or one of them
+// fails for another reason than that it makes no sense at that moment.
+func operateForEver(dir string) error {
+	m, err := sim.Open(dir)
+	if err != nil {
+		return err
+	}
+	pid := 1_000_000 + os.Getpid()
+	for {
+		s, err := m.State()
+		if err != nil {
+			return err
+		}
+		gpu := rand.IntN(len(s.GPUs) + 1)
+		switch rand.IntN(11) {
+		case 0:
+			err = m.LoseGPU(gpu)
+		case 1:
+			err = m.RestoreGPU(gpu)
+		case 2:
+			if len(s.GPUs) > 2 {
+				err = m.RemoveGPU(gpu)
+			}
+		case 3:
+			if len(s.GPUs) < 4 {
+				_, err = m.AddGPU(sim.GPUConfig{Product: "T4"})
+			}
+		case 4:
+			err = m.Reorder(rand.Perm(len(s.GPUs)), true)
+		case 5:
+			err = m.AddProcess(sim.Process{PID: pid, GPU: gpu, MemoryMiB: 100, Virtual: true})
+		case 6:
+			err = m.KillProcess(pid)
+		case 7:
+			err = m.Reboot()
+		case 8:
+			err = m.ReloadDriver()
+		case 9:
+			err = m.Inject(sim.Fault{Match: sim.Match{Call: "never"}, Do: sim.Do{Delay: time.Nanosecond}})
+		case 10:
+			err = m.ClearFaults()
+		}
+		// An operation the machine refuses has no effect; a machine that
+		// cannot be read is what the test is about.
+		if _, broken := m.State(); broken != nil {
+			return errors.Join(broken, err)
+		}
+	}
+}
+
+// changeOnce sets the first GPU's compute mode as a call into the driver.
+func changeOnce(dir string) error {
+	m, err := sim.Open(dir)
+	if err != nil {
+		return err
+	}
+	m.Change(sim.Call{Name: "nvmlDeviceSetComputeMode"}, func(s *sim.State) sim.Code {
+		s.GPUs[0].ComputeMode = sim.ComputeProhibited
+		return sim.Success
+	})
+	return errors.New("the worker should be dead")
+}
