@@ -23,7 +23,7 @@ func newCommand(env func(string) string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "cotenant-plugin",
 		Short:         "Publish the GPUs of this node and prepare them for claims",
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,6 +45,14 @@ func newCommand(env func(string) string) *cobra.Command {
 	}
 	cmd.AddCommand(newJournalCommand(env))
 	return cmd
+}
+
+// noArguments refuses arguments as part of the command line's shape.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q; see --help", args[0])}
+	}
+	return nil
 }
 
 func oneLine(err error) error {

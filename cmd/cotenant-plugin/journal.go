@@ -77,7 +77,7 @@ func checkFile(file string) error {
 	case errors.Is(err, journal.ErrNewer):
 		return fmt.Errorf("%s%w", wordNewer, err)
 	case errors.Is(err, journal.ErrInUse):
-		return fmt.Errorf("%s%w", wordInUse, err)
+		return fmt.Errorf("%s%w; stop the plugin, or look with `journal show`", wordInUse, err)
 	}
 	return err
 }

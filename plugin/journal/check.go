@@ -4,10 +4,12 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/cotenant-dev/cotenant/sharing"
 )
@@ -17,6 +19,9 @@ import (
 // in a child process.
 func CheckFile(path string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: openTimeout})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return ErrInUse
+	}
 	if err != nil {
 		return fmt.Errorf("not a journal: %w", err)
 	}

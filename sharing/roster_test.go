@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+	"pgregory.net/rapid"
+)
+
+func gpu(address string, minor int) GPU {
+	return GPU{Address: address, Minor: minor, UUID: "GPU-" + address}
+}
+
+func conditions(devices []Device) map[string]Condition {
+	out := map[string]Condition{}
+	for _, d := range devices {
+		out[d.Name+"@"+d.Address] = d.Condition
+	}
+	return out
+}
+
+func TestRoster(t *testing.T) {
+	a, b := gpu("0000:01:00.0", 0), gpu("0000:02:00.0", 1)
+	named := func(g GPU, name string) GPU { g.Name = name; return g }
+	known := map[string]Known{a.Address: {GPU: named(a, "gpu-0"), Boot: "now"}, b.Address: {GPU: named(b, "gpu-1"), Boot: "now"}}
+	for name, c := range map[string]struct {
+		look    Look
+		known   map[string]Known
+		fences  map[string]Fence
+		suspect string
+		want    map[string]Condition
+	}{
+		"first look": {look: Look{Boot: "now", GPUs: []GPU{b, a}},
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Ready}},
+		"sick at a first look": {look: Look{Boot: "now", GPUs: []GPU{a}, Sick: []Sick{{Address: b.Address, Why: "x"}}},
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready}},
+		"gone in this boot": {look: Look{Boot: "now", GPUs: []GPU{a}}, known: known,
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Lost}},
+		"taken out before this boot": {look: Look{Boot: "next", GPUs: []GPU{a}}, known: known,
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready}},
+		"minors moved": {look: Look{Boot: "next", GPUs: []GPU{gpu(b.Address, 0), gpu(a.Address, 1)}}, known: known,
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Ready}},
+		"a new one with a taken minor": {look: Look{Boot: "now", GPUs: []GPU{a, b, gpu("0000:03:00.0", 1)}}, known: known,
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Ready, "gpu-2@0000:03:00.0": Ready}},
+		"suspect": {look: Look{Boot: "now", GPUs: []GPU{a}}, suspect: "lost records",
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Held}},
+		"fenced": {look: Look{Boot: "now", GPUs: []GPU{a}}, fences: map[string]Fence{a.Address: {Condition: Fenced}},
+			want: map[string]Condition{"gpu-0@0000:01:00.0": Fenced}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			devices, _ := Roster(c.look, c.known, c.fences, c.suspect)
+			if d := cmp.Diff(c.want, conditions(devices)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// What was remembered is not news, whatever the order of the look.
+func TestRosterRemembersOnce(t *testing.T) {
+	look := Look{Boot: "b", GPUs: []GPU{gpu("0000:01:00.0", 0), gpu("0000:02:00.0", 1)}}
+	node := 1
+	look.GPUs[0].NUMANode = &node
+	_, news := Roster(look, nil, nil, "")
+	if len(news) != 2 {
+		t.Fatalf("%d news, want 2", len(news))
+	}
+	known := map[string]Known{}
+	for _, k := range news {
+		known[k.Address] = k
+	}
+	same := 1
+	look.GPUs[0].NUMANode = &same
+	look.GPUs[0], look.GPUs[1] = look.GPUs[1], look.GPUs[0]
+	if _, news = Roster(look, known, nil, ""); len(news) != 0 {
+		t.Errorf("news of what is known: %+v", news)
+	}
+}
+
+// A name never passes from one piece of hardware to another, and no two have one.
+func TestNamesStayWithTheHardware(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		known := Names{}
+		for range rapid.IntRange(1, 10).Draw(t, "boots") {
+			var gpus []GPU
+			for _, a := range rapid.SliceOfDistinct(rapid.IntRange(0, 9), func(i int) int { return i }).Draw(t, "present") {
+				gpus = append(gpus, gpu(fmt.Sprintf("0000:0%d:00.0", a), rapid.IntRange(0, 9).Draw(t, "minor")))
+			}
+			now := known.Assign(gpus)
+			for address, name := range now {
+				if before, ok := known[address]; ok && before != name {
+					t.Fatalf("%s was %s and is %s", address, before, name)
+				}
+				known[address] = name
+			}
+			owner := map[string]string{}
+			for address, name := range known {
+				if other, taken := owner[name]; taken {
+					t.Fatalf("%s and %s are both %s", address, other, name)
+				}
+				owner[name] = address
+			}
+		}
+	})
+}
+
+func TestPublishOrder(t *testing.T) {
+	var devices []Device
+	for _, i := range []int{10, 2, 0, 1} {
+		devices = append(devices, Device{GPU: GPU{Name: fmt.Sprintf("gpu-%d", i), Address: fmt.Sprintf("0000:%02d:00.0", i)}, Condition: Ready})
+	}
+	var got []string
+	for _, slice := range Publish(devices) {
+		if len(slice) != 1 {
+			t.Errorf("%d devices in a GPU's slice", len(slice))
+		}
+		got = append(got, slice[0].Name)
+	}
+	if d := cmp.Diff([]string{"gpu-0", "gpu-1", "gpu-2", "gpu-10"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestPublishTaints(t *testing.T) {
+	for condition, key := range map[Condition]string{Lost: "gpu.nvidia.com/gpu-lost", Held: "cotenant.dev/held", Fenced: "cotenant.dev/fenced"} {
+		d := Publish([]Device{{GPU: GPU{Name: "gpu-0"}, Condition: condition}})[0][0]
+		if len(d.Taints) != 1 || d.Taints[0].Key != key || d.Taints[0].Effect != resourceapi.DeviceTaintEffectNoSchedule {
+			t.Errorf("%s: taints %+v, want %s", condition, d.Taints, key)
+		}
+	}
+}
+
+func TestSemver(t *testing.T) {
+	for in, want := range map[string]string{
+		"535.129.03": "535.129.3", "595.58.03": "595.58.3", "8.0": "8.0.0", "12.2": "12.2.0", "550": "550.0.0",
+		"580.65.06.01": "580.65.6", "": "", "x.1": "", "535.129.03-beta": "",
+	} {
+		if got := Semver(in); got != want {
+			t.Errorf("Semver(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
