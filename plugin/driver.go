@@ -227,8 +227,17 @@ func (d *Driver) prepareOne(ctx context.Context, rc *resourceapi.ResourceClaim) 
 		log.Info("Claim not prepared", "reason", err.Error())
 		return kubeletplugin.PrepareResult{Err: err}
 	}
-	log.V(2).Info("Claim prepared", "devices", len(grant.Devices))
+	log.Info("Claim prepared", "devices", names(grant))
 	return kubeletplugin.PrepareResult{Devices: answer(grant)}
+}
+
+// names are the devices of a grant, for the log.
+func names(g sharing.Grant) []string {
+	var out []string
+	for _, d := range g.Devices {
+		out = append(out, d.Device)
+	}
+	return out
 }
 
 func answer(g sharing.Grant) []kubeletplugin.Device {
@@ -268,7 +277,7 @@ func (d *Driver) unprepareOne(ctx context.Context, c kubeletplugin.NamespacedObj
 		log.Info("Claim not released; the kubelet tries again", "reason", err.Error())
 		return err
 	}
-	log.V(2).Info("Claim released")
+	log.Info("Claim released")
 	return nil
 }
 

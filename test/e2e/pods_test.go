@@ -46,7 +46,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: %s, namespace: default}
 spec:
-  terminationGracePeriodSeconds: 0
+  terminationGracePeriodSeconds: 1
   containers:
   - name: ctr
     image: cotenant.test/busybox:1

@@ -39,7 +39,7 @@ spec:
   template:
     metadata: {labels: {app: gpu-test}}
     spec:
-      terminationGracePeriodSeconds: 0
+      terminationGracePeriodSeconds: 1
       containers:
       - name: ctr
         image: cotenant.test/busybox:1
@@ -229,7 +229,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: %[1]s, namespace: default}
 spec:
-  terminationGracePeriodSeconds: 0
+  terminationGracePeriodSeconds: 1
   containers:
   - name: ctr
     image: cotenant.test/busybox:1

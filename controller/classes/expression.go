@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package classes
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/api/v1alpha1"
+)
+
+// What a share is published with, besides the attributes of a GPU.
+const (
+	typeShare      = "gpu-share"
+	attributeMode  = "mode"
+	attributeOffer = "offer"
+)
+
+// allProfiles in the profiles of an offer stands for every profile.
+const allProfiles = "*"
+
+// given is an offer that names a class, with the policy that it is from.
+type given struct {
+	policy string
+	offer  v1alpha1.Offer
+}
+
+// name is how an offer is written for people.
+func (g given) name() string { return g.policy + "/" + g.offer.Name }
+
+// expression returns the CEL expression of a class that has these offers. The
+// same offers give the same text, in whichever order they come.
+func expression(offers []given) string {
+	policies := map[string][]string{}
+	for _, g := range offers {
+		s := shape(g.offer)
+		policies[s] = append(policies[s], g.policy)
+	}
+	owner := attribute(api.Group, strings.TrimPrefix(api.AttributePolicy, api.Group+"/"), api.DefaultPolicy)
+	var terms []string
+	for s, names := range policies {
+		terms = append(terms, s+" && "+in(owner, names))
+	}
+	slices.Sort(terms)
+	if len(terms) == 0 {
+		// The name is taken and its pods wait; nothing is selected.
+		terms = []string{"false"}
+	}
+	return "device.driver == " + quote(api.DriverName) + " && (" + strings.Join(terms, " || ") + ")"
+}
+
+// shape is the part of an expression that tells what a device is.
+func shape(o v1alpha1.Offer) string {
+	kind := attribute(api.DriverName, "type", "")
+	switch {
+	case o.Sharing != nil:
+		return is(kind, typeShare) +
+			" && " + is(attribute(api.Group, attributeMode, ""), string(o.Sharing.Mode)) +
+			" && " + is(attribute(api.Group, attributeOffer, ""), o.Name)
+	case o.Device.Type == v1alpha1.DeviceMIG:
+		mig := is(kind, api.TypeMIG)
+		if m := o.Device.MIG; m == nil || m.Source == v1alpha1.MIGExisting || slices.Contains(m.Profiles, allProfiles) {
+			return mig
+		}
+		return mig + " && " + in(attribute(api.DriverName, "profile", ""), o.Device.MIG.Profiles)
+	default:
+		return is(kind, api.TypeGPU)
+	}
+}
+
+// attribute reads an attribute; a device that lacks it has the value missing.
+func attribute(domain, id, missing string) string {
+	return fmt.Sprintf("device.attributes[%s].?%s.orValue(%s)", quote(domain), id, quote(missing))
+}
+
+func is(value, want string) string { return value + " == " + quote(want) }
+
+func in(value string, want []string) string {
+	names := slices.Compact(slices.Sorted(slices.Values(want)))
+	for i, n := range names {
+		names[i] = quote(n)
+	}
+	return value + " in [" + strings.Join(names, ",") + "]"
+}
+
+// quote returns s as a CEL string literal: the only way by which anything that
+// somebody wrote gets into an expression. Bytes that are no UTF-8 become U+FFFD.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('\'')
+	for _, r := range s {
+		switch {
+		case r == '\'' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			b.WriteString(`\U` + pad(r, 8))
+		default:
+			b.WriteString(`\u` + pad(r, 4))
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+func pad(r rune, width int) string {
+	hex := strconv.FormatInt(int64(r), 16)
+	return strings.Repeat("0", width-len(hex)) + hex
+}
