@@ -194,7 +194,7 @@ func TestDriverReload(t *testing.T) {
 	before, err := n.store.Era()
 	ok(t, err)
 	ok(t, n.machine.ReloadDriver())
-	eventually(t, fiveSeconds, func() string {
+	eventually(t, soon, func() string {
 		if now, err := n.store.Era(); err != nil || now == before {
 			return "the reload was not noted"
 		}

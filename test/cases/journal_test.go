@@ -76,7 +76,7 @@ func TestDamagedJournal(t *testing.T) {
 			// c keeps its GPU: nobody else gets it at any time, and c is answered.
 			other := n.claim("other", "gpu-0")
 			defer n.deleteClaim(other)
-			eventually(t, fiveSeconds, func() string {
+			eventually(t, soon, func() string {
 				_, err := n.P(other)
 				refused(t, err)
 				if !strings.Contains(err.Error(), "held by claim ns/c (UID "+string(c.UID)) {

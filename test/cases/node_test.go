@@ -214,7 +214,7 @@ func (n *node) awaitEnd() error {
 	case err := <-n.done:
 		n.done = nil
 		return joinClose(err, n.store)
-	case <-time.After(fiveSeconds):
+	case <-time.After(soon):
 		n.t.Fatal("the plugin goes on")
 		return nil
 	}

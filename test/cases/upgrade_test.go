@@ -22,7 +22,7 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-const fiveSeconds = 5 * time.Second
+const soon = 5 * time.Second
 
 // Sockets left behind (kubernetes/kubernetes#128696, #132660; canonical/k8s-snap#727).
 func TestF88SocketsLeftBehind(t *testing.T) {
@@ -89,7 +89,7 @@ func TestF89KubeletSpeaksAnotherVersion(t *testing.T) {
 	n.start()
 	reg := n.dial(n.paths.RegistrySocket())
 	defer reg.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), fiveSeconds)
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
 	info, err := registerapi.NewRegistrationClient(reg).GetInfo(ctx, &registerapi.InfoRequest{})
 	ok(t, err)
@@ -125,7 +125,7 @@ func TestF91KubeletRestartRemovesSlices(t *testing.T) {
 	generation := n.slices()[0].Spec.Pool.Generation
 	back := func(what string, owner types.UID) {
 		t.Helper()
-		eventually(t, fiveSeconds, func() string {
+		eventually(t, soon, func() string {
 			slices := n.slices()
 			if len(slices) != 3 {
 				return what + ": not all slices are back"
@@ -193,7 +193,7 @@ func TestRestartWritesNothing(t *testing.T) {
 	n.awaitDevices("gpu-0", "gpu-1")
 	before, written := asJSON(t, n.slices()), n.writes.count()
 	n.restart()
-	eventually(t, fiveSeconds, func() string {
+	eventually(t, soon, func() string {
 		if !n.driver.Ready() {
 			return "not ready"
 		}
@@ -275,7 +275,7 @@ func TestSomebodyElseHandsOutTheGPUs(t *testing.T) {
 	checkpoint := n.paths.UpstreamCheckpoint()
 	ok(t, os.WriteFile(checkpoint, []byte(`{"checksum":1,"v2":{"preparedClaims":{"u1":{"checkpointState":"PrepareCompleted"}}}}`), 0o644))
 	n.start()
-	eventually(t, fiveSeconds, func() string {
+	eventually(t, soon, func() string {
 		if !n.driver.Ready() {
 			return "not ready"
 		}
@@ -285,7 +285,7 @@ func TestSomebodyElseHandsOutTheGPUs(t *testing.T) {
 	ok(t, os.WriteFile(checkpoint, []byte(`{"v1":{"preparedClaims":{}},"v2":{"preparedClaims":{}}}`), 0o644))
 	n.awaitDevices("gpu-0")
 	n.advertise("8")
-	eventually(t, fiveSeconds, func() string {
+	eventually(t, soon, func() string {
 		if len(n.devices()) != 0 {
 			return "still published beside the device plugin"
 		}

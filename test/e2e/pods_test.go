@@ -90,12 +90,17 @@ func running(t *testing.T, pod string) *corev1.Pod {
 	return p
 }
 
-// gpus is what the pod's container sees.
+// gpus is what the pod's container sees. A kubelet that has just been restarted
+// does not answer at once.
 func gpus(t *testing.T, pod string) string {
 	t.Helper()
-	out, err := cluster.Kubectl(context.Background(), "exec", pod, "--", "nvidia-smi", "-L")
-	ok(t, err)
-	return strings.TrimSpace(out)
+	seen := ""
+	eventually(t, 30*time.Second, func(ctx context.Context) (string, error) {
+		out, err := cluster.Kubectl(ctx, "exec", pod, "--", "nvidia-smi", "-L")
+		seen = strings.TrimSpace(out)
+		return "", err
+	})
+	return seen
 }
 
 // theGPU is the one line that a container with the node's GPU must see.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -71,23 +70,4 @@ func notReady(pod *corev1.Pod) string {
 		}
 	}
 	return ""
-}
-
-// PodGone waits until there is no such pod.
-func (l *Lab) PodGone(ctx context.Context, namespace, name string) error {
-	return Eventually(ctx, podPatience, func(ctx context.Context) (string, error) {
-		_, err := l.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			return "pod " + name + " is still there", nil
-		}
-		return "", notFound(err)
-	})
-}
-
-// notFound returns nil for the error of an object that is not there.
-func notFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -151,7 +151,7 @@ func TestHashTellsTreesApart(t *testing.T) {
 		}
 		seen[tree.Hash()] = i
 	}
-	if sample("one").Hash() != sample("one").Hash() {
+	if first, again := sample("one").Hash(), sample("one").Hash(); first != again {
 		t.Error("one tree has two hashes")
 	}
 }
