@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -64,6 +65,9 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 	})
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("make the manager: %w; apply the CRDs of the chart, which are in its directory crds", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}

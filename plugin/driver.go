@@ -60,7 +60,7 @@ func New(cfg Config) *Driver {
 	d := &Driver{cfg: cfg}
 	d.pipe = &pipeline{pool: cfg.NodeName, records: cfg.Records, run: runner{specs: cfg.Specs}, devices: d.world.byName}
 	d.observer = &observer{gpus: cfg.GPUs, memory: cfg.Memory, era: cfg.Paths.Era, world: &d.world}
-	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe}
+	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights}
 	d.reclaim = &reclaim{client: cfg.Client, memory: cfg.Memory, gpus: cfg.GPUs, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, world: &d.world}
 	d.publisher = &publisher{client: cfg.Client, node: cfg.NodeName}
 	return d
@@ -86,7 +86,8 @@ func (d *Driver) Run(ctx context.Context) error {
 		return err
 	}
 	// 3 recover: journal and world agree before anybody can ask
-	if err := d.recovery.run(ctx, now); err != nil {
+	prepared, err := d.recovery.run(ctx, now)
+	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	// 4 serve the kubelet
@@ -98,7 +99,10 @@ func (d *Driver) Run(ctx context.Context) error {
 	d.publish(ctx, devices)
 	var loops sync.WaitGroup
 	loops.Go(func() { watchNode(ctx, d.cfg.Client, d.cfg.NodeName, func(f nodeFacts) { d.nodeChanged(ctx, f) }) })
-	loops.Go(func() { d.keepLooking(ctx) })
+	loops.Go(func() {
+		d.recovery.look(ctx, prepared)
+		d.keepLooking(ctx)
+	})
 	<-ctx.Done()
 	// 6 stop: no new calls, then what is under way, then the loops
 	d.setReady(false)
@@ -227,7 +231,7 @@ func (d *Driver) prepareOne(ctx context.Context, rc *resourceapi.ResourceClaim) 
 		log.Info("Claim not prepared", "reason", err.Error())
 		return kubeletplugin.PrepareResult{Err: err}
 	}
-	log.Info("Claim prepared", "devices", names(grant))
+	log.V(1).Info("Claim prepared", "devices", names(grant))
 	return kubeletplugin.PrepareResult{Devices: answer(grant)}
 }
 
@@ -277,7 +281,7 @@ func (d *Driver) unprepareOne(ctx context.Context, c kubeletplugin.NamespacedObj
 		log.Info("Claim not released; the kubelet tries again", "reason", err.Error())
 		return err
 	}
-	log.Info("Claim released")
+	log.V(1).Info("Claim released")
 	return nil
 }
 

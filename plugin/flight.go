@@ -21,6 +21,8 @@ type errand int
 const (
 	preparing errand = iota
 	releasing
+	// mending is the plugin's own: nobody waits for what it returns.
+	mending
 )
 
 // flights lets one piece of work at a time run for a claim, on the plugin's own
@@ -40,8 +42,8 @@ type flight struct {
 }
 
 // fly joins the flight of the claim that has the same errand, or starts one. A
-// release cancels a preparation before its next step and waits for it; a
-// preparation waits for a release. ctx is the caller's and bounds the wait only;
+// release cancels any other before its next step and waits for it; others wait
+// for each other. ctx is the caller's and bounds the wait only;
 // base is the plugin's.
 func (f *flights) fly(ctx, base context.Context, uid string, e errand, work func(context.Context) (sharing.Grant, error)) (sharing.Grant, error) {
 	for {

@@ -67,12 +67,12 @@ func (p Paths) Era() (sharing.Era, error) {
 	if boot == "" {
 		return sharing.Era{}, fmt.Errorf("read the boot id: %s is empty; check --proc-root", file)
 	}
-	return sharing.Era{Boot: boot, Load: p.load()}, nil
+	return sharing.Era{Boot: boot, Load: p.Load()}, nil
 }
 
-// load is the inode of the driver's directory in sysfs: the kernel makes a new
-// one at each load.
-func (p Paths) load() string {
+// Load is the id of the present load of the driver, or "": the inode of its
+// directory in sysfs, of which the kernel makes a new one at each load.
+func (p Paths) Load() string {
 	info, err := os.Stat(filepath.Join(p.SysRoot, "module/nvidia"))
 	if err != nil {
 		return ""

@@ -82,7 +82,9 @@ func (p *pipeline) again(ctx context.Context, rec sharing.Record) (sharing.Grant
 func (p *pipeline) acquire(c sharing.Claim, devices map[string]sharing.Device) (sharing.Record, error) {
 	var slots []string
 	for _, a := range c.Asks {
-		slots = append(slots, a.Device)
+		if !a.Admin { // they are not held off, whoever holds it
+			slots = append(slots, a.Device)
+		}
 	}
 	holds, err := p.records.Holds(slots...)
 	if err != nil {

@@ -52,7 +52,7 @@ func (r *reclaim) run(ctx context.Context) error {
 			continue // never prepared, or released: the kubelet will ask
 		}
 		// In a flight of its own: the kubelet may release the claim meanwhile.
-		_, err := r.fl.fly(ctx, ctx, c.UID, preparing, func(context.Context) (sharing.Grant, error) {
+		_, err := r.fl.fly(ctx, ctx, c.UID, mending, func(context.Context) (sharing.Grant, error) {
 			return sharing.Grant{}, r.adopt(c)
 		})
 		if err != nil {

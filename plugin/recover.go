@@ -17,27 +17,28 @@ type recovery struct {
 	memory Memory
 	specs  Specs
 	pipe   *pipeline
+	fl     *flights
 }
 
 // run gathers, decides, and carries out. What fails for one claim does not stop
 // the others and does not stop the start: its record stays, and the next call
-// for it settles or repairs it.
-func (r *recovery) run(ctx context.Context, now sharing.Era) error {
+// for it settles or repairs it. It returns the claims that are prepared, for look.
+func (r *recovery) run(ctx context.Context, now sharing.Era) ([]sharing.Record, error) {
 	recs, err := r.memory.Claims()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	before, err := r.memory.Era()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	suspect, err := r.memory.Suspect()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	specs, err := r.specs.List()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	repair := sharing.Recover(recs, sharing.Seen{SameBoot: before.Boot == now.Boot, Specs: specs})
 	if suspect != "" {
@@ -45,11 +46,19 @@ func (r *recovery) run(ctx context.Context, now sharing.Era) error {
 	}
 	if before != now {
 		if err := r.memory.Turn(now, repair.Forget); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	r.carryOut(ctx, repair)
-	return nil
+	return repair.Redo, nil
+}
+
+// look goes through the prepared claims once the node is served: each repeat of
+// a prepare looks at its own claim, this is for those that nobody asks for.
+func (r *recovery) look(ctx context.Context, prepared []sharing.Record) {
+	if err := r.redo(ctx, prepared); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Prepared claims could not be repaired; they are looked at again when the kubelet asks for them")
+	}
 }
 
 func (r *recovery) carryOut(ctx context.Context, repair sharing.Repair) {
@@ -67,16 +76,22 @@ func (r *recovery) carryOut(ctx context.Context, repair sharing.Repair) {
 			log.Error(err, "A CDI spec that no claim accounts for could not be removed", "claimUID", uid)
 		}
 	}
-	if err := r.redo(ctx, repair.Redo); err != nil {
-		log.Error(err, "Prepared claims could not be repaired; they are looked at again when the kubelet asks for them")
-	}
 }
 
 // redo looks at what prepared claims were given and re-makes what is missing.
 func (r *recovery) redo(ctx context.Context, recs []sharing.Record) error {
 	var errs []error
 	for _, rec := range recs {
-		if _, err := r.pipe.again(ctx, rec); err != nil {
+		// In a flight of its own, from the record as it is then: the kubelet may
+		// release the claim meanwhile.
+		_, err := r.fl.fly(ctx, ctx, rec.UID, mending, func(ctx context.Context) (sharing.Grant, error) {
+			now, known, err := r.pipe.records.Claim(rec.UID)
+			if err != nil || !known || now.State != sharing.Prepared {
+				return sharing.Grant{}, err
+			}
+			return r.pipe.again(ctx, now)
+		})
+		if err != nil {
 			errs = append(errs, err)
 		}
 		if len(errs) > 3 || ctx.Err() != nil {

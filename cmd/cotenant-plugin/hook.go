@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,22 +28,76 @@ func installHook(o *options) (string, error) {
 		return "", err
 	}
 	src, dst := filepath.Join(filepath.Dir(self), hookName), filepath.Join(o.paths.Data(), hookName)
-	want, err := os.ReadFile(src)
+	same, err := sameFile(src, dst)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is missing beside %s; install it there or set --nvidia-cdi-hook-path", hookName, self)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", hookName, err)
+		return "", fmt.Errorf("look at %s: %w", hookName, err)
 	}
-	if have, err := os.ReadFile(dst); err == nil && bytes.Equal(have, want) {
+	if same {
 		return dst, nil
 	}
-	// A hook that runs at this moment keeps its own inode.
-	if err := os.WriteFile(dst+".tmp", want, 0o755); err != nil {
-		return "", errors.Join(fmt.Errorf("install %s: %w", hookName, err), os.Remove(dst+".tmp"))
-	}
-	if err := os.Rename(dst+".tmp", dst); err != nil {
+	if err := replaceFile(src, dst); err != nil {
 		return "", fmt.Errorf("install %s: %w", hookName, err)
 	}
 	return dst, nil
+}
+
+// sameFile says whether dst is what src is. A dst that cannot be read is not; an
+// error is about src.
+func sameFile(src, dst string) (bool, error) {
+	a, err := os.Open(src)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close()
+	b, err := os.Open(dst)
+	if err != nil {
+		return false, nil
+	}
+	defer b.Close()
+	bufA, bufB := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(a, bufA)
+		m, errB := io.ReadFull(b, bufB)
+		if !bytes.Equal(bufA[:n], bufB[:m]) {
+			return false, nil
+		}
+		switch endA, endB := ended(errA), ended(errB); {
+		case endA && endB:
+			return true, nil
+		case errA != nil && !endA:
+			return false, errA
+		case endA || endB || errB != nil:
+			return false, nil
+		}
+	}
+}
+
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// replaceFile puts a copy of src at dst in one step: a hook that runs at this
+// moment keeps its own inode.
+func replaceFile(src, dst string) error {
+	in, err := os.Open(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tmp := dst + ".tmp"
+	out, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(tmp, dst)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return nil
 }

@@ -29,27 +29,34 @@ func run(ctx context.Context, o *options) error {
 	if err := o.paths.Make(); err != nil {
 		return err
 	}
-	// 2 what it must not forget
+	// 2 the hardware, and what a container needs of it. The driver takes a while
+	// to open, and so does the check of the journal: they do it side by side.
+	session := nvml.New(nvml.FromRoot(o.paths.DriverRoot), o.paths.SysRoot, o.paths.Load)
+	defer session.Close()
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		_, _ = session.Look(ctx) // the driver's own look reports what is wrong
+	}()
+	defer func() { <-opened }()
+	hook, err := installHook(o)
+	if err != nil {
+		return err
+	}
+	specs := cdi.New(cdi.Config{
+		Dir: o.paths.CDIRoot, DriverRoot: o.paths.DriverRoot, HostDriverRoot: o.paths.HostDriverRoot,
+		DevRoot: o.paths.DevRoot, HookPath: hook, NVML: session.With, Load: o.paths.Load,
+	})
+	// 3 the cluster
+	client, err := newClient(o)
+	if err != nil {
+		return err
+	}
+	// 4 what it must not forget
 	store, err := openJournal(ctx, o.paths.Journal())
 	if err != nil {
 		return err
 	}
-	// 3 the cluster
-	client, err := newClient(o)
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
-	// 4 the hardware, and what a container needs of it
-	load := func() string { return loadID(o.paths) }
-	session := nvml.New(nvml.FromRoot(o.paths.DriverRoot), o.paths.SysRoot, load)
-	hook, err := installHook(o)
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
-	specs := cdi.New(cdi.Config{
-		Dir: o.paths.CDIRoot, DriverRoot: o.paths.DriverRoot, HostDriverRoot: o.paths.HostDriverRoot,
-		DevRoot: o.paths.DevRoot, HookPath: hook, NVML: session.With, Load: load,
-	})
 	// 5 the node
 	driver := plugin.New(plugin.Config{
 		NodeName: o.nodeName, Paths: o.paths, Client: client,
@@ -62,7 +69,6 @@ func run(ctx context.Context, o *options) error {
 	err = driver.Run(ctx)
 	// 6 let go, in the reverse order
 	stopHealth()
-	session.Close()
 	return errors.Join(err, store.Close())
 }
 
@@ -96,12 +102,9 @@ func openJournal(ctx context.Context, path string) (*journal.Journal, error) {
 }
 
 func newClient(o *options) (kubernetes.Interface, error) {
-	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
-	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("not in a cluster, and no --kubeconfig given")
-	}
+	cfg, err := clusterConfig(o.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, err
 	}
 	cfg.QPS, cfg.Burst = float32(o.qps), o.burst
 	cfg.UserAgent = "cotenant-plugin"
@@ -112,10 +115,20 @@ func newClient(o *options) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-func loadID(p plugin.Paths) string {
-	era, err := p.Era()
-	if err != nil {
-		return ""
+func clusterConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read the kubeconfig %s: %w", kubeconfig, err)
+		}
+		return cfg, nil
 	}
-	return era.Load
+	cfg, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("not in a cluster, and no --kubeconfig given")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the pod's own account: %w", err)
+	}
+	return cfg, nil
 }

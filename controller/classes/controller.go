@@ -6,6 +6,7 @@ package classes
 import (
 	"context"
 	"errors"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/clock"
@@ -25,12 +26,13 @@ type Controller struct {
 	live   client.Reader
 	clock  clock.PassiveClock
 	known  memory
+	drops  drops
 }
 
 // New returns the controller. Reads come from the client; what a deletion
 // depends on is asked of live, which must not be a cache.
 func New(c client.Client, live client.Reader, clk clock.PassiveClock) *Controller {
-	return &Controller{client: c, live: live, clock: clk, known: memory{compile: Compile}}
+	return &Controller{client: c, live: live, clock: clk, known: memory{compile: Compile}, drops: drops{}}
 }
 
 // Register has the manager run the controller whenever a GPUClass, a
@@ -55,17 +57,22 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	var again time.Duration
+	world.Dropped, again = c.drops.at(c.clock.Now())
 	// 2 decide
 	c.known.turn()
 	p := decide(world, c.known.check)
 	// 3 write: what goes, what comes, and which classes may go now
-	done := &outcome{refused: map[string]error{}}
+	done := &outcome{refused: map[string]error{}, dropped: map[string]bool{}}
 	c.withdraw(ctx, p.Withdraw, done)
 	c.program(ctx, p.Program, done)
 	c.release(ctx, p.Release, done)
 	// 4 say so, unless the cache was behind: then another pass is on its way
 	if !done.behind {
-		c.report(ctx, p.refuse(done.refused), done)
+		c.report(ctx, p.correct(done), done)
 	}
-	return reconcile.Result{}, errors.Join(done.errs...)
+	if len(done.dropped) > 0 {
+		again = askAgain
+	}
+	return reconcile.Result{RequeueAfter: again}, errors.Join(done.errs...)
 }

@@ -129,25 +129,38 @@ func TestForeignClassThatTheCacheDoesNotHave(t *testing.T) {
 	c.conditions(gpuClass("a", ""), Accepted, ForeignClass)
 }
 
-// The marker is taken off ours after the cache was read: it is foreign then.
+// The marker is taken off ours after the cache was read: it is foreign then, and
+// neither changed nor deleted.
 func TestDeviceClassThatIsDisownedMeanwhile(t *testing.T) {
-	c := newCluster(t)
-	c.create(gpuClass("a", ""))
-	c.create(offering("p", "a"))
-	c.settle()
-	disown := func() error {
-		d := c.deviceClass("a")
-		d.Annotations = nil
-		return c.Update(t.Context(), d)
+	cases := map[string]func(*cluster){
+		"before a change": func(c *cluster) {
+			c.edit("p", func(p *v1alpha1.SharingPolicy) { p.Spec.Offers[0].ClassNames = []string{"b"} })
+		},
+		"before a deletion": func(c *cluster) { c.must(c.Delete(t.Context(), gpuClass("a", ""))) },
 	}
-	c.edit("p", func(p *v1alpha1.SharingPolicy) { p.Spec.Offers[0].ClassNames = []string{"b"} })
-	c.before = func(string) error { c.before = nil; return disown() }
-	want := c.deviceClass("a").Spec
-	c.settle()
-	if diff := cmp.Diff(want, c.deviceClass("a").Spec); diff != "" {
-		t.Errorf("a DeviceClass that was not ours any more was changed:\n%s", diff)
+	for name, act := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.create(gpuClass("a", ""))
+			c.create(offering("p", "a"))
+			c.settle()
+			act(c)
+			want := c.deviceClass("a").Spec
+			c.before = func(string) error {
+				c.before = nil
+				d := c.deviceClass("a")
+				d.Annotations = nil
+				return c.Update(t.Context(), d)
+			}
+			c.settle()
+			if d := c.deviceClass("a"); d == nil || ours(d) {
+				t.Fatalf("a DeviceClass that was not ours any more is gone or ours again: %v", d)
+			}
+			if diff := cmp.Diff(want, c.deviceClass("a").Spec); diff != "" {
+				t.Errorf("a DeviceClass that was not ours any more was changed:\n%s", diff)
+			}
+		})
 	}
-	c.conditions(gpuClass("a", ""), Accepted, ForeignClass)
 }
 
 func TestClassIsDeleted(t *testing.T) {
@@ -348,4 +361,46 @@ func TestDeletionAsksTheServer(t *testing.T) {
 			t.Errorf("writes: %v", stale.writes)
 		}
 	})
+}
+
+// Before Kubernetes 1.36 the API server keeps no extended resource names by
+// default, and says nothing. It is said, claims work, and nothing is written
+// again and again.
+func TestExtendedNameIsDropped(t *testing.T) {
+	c := newCluster(t)
+	c.drops = true
+	c.create(gpuClass("a", "example.com/gpu"))
+	c.create(offering("default", "a"))
+	c.settle()
+	c.conditions(gpuClass("a", ""), Accepted, ExtendedResourceDropped)
+	c.conditions(offering("default"), Accepted, Programmed)
+	if !matches(t, c.expression("a"), gpu(nil)) {
+		t.Error("a claim of the class finds no GPU")
+	}
+	c.writes = nil
+	c.clock.Step(askAgain - time.Second)
+	c.settle()
+	if len(c.writes) > 0 {
+		t.Errorf("writes at rest: %v", c.writes)
+	}
+	result, err := c.controller.Reconcile(t.Context(), reconcile.Request{})
+	if err != nil || result.RequeueAfter != time.Second {
+		t.Errorf("it is asked again after %v, error %v", result.RequeueAfter, err)
+	}
+
+	// Another change is written even so.
+	c.edit("default", func(p *v1alpha1.SharingPolicy) { p.Spec.Offers[0].ClassNames = []string{"b"} })
+	c.settle()
+	if matches(t, c.expression("a"), gpu(nil)) {
+		t.Error("the offer is still there")
+	}
+
+	// The cluster was upgraded.
+	c.drops = false
+	c.clock.Step(askAgain)
+	c.settle()
+	c.conditions(gpuClass("a", ""), Accepted, NoOffer)
+	if d := c.deviceClass("a"); resourceOf(d) != "example.com/gpu" {
+		t.Errorf("the name is %q", resourceOf(d))
+	}
 }

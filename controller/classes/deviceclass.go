@@ -34,19 +34,19 @@ type DeviceClass struct {
 // ours says whether a DeviceClass was made here.
 func ours(d *resourceapi.DeviceClass) bool { return d.Annotations[Marker] == d.Name }
 
-// equals says whether there is nothing to write.
-func (c DeviceClass) equals(d *resourceapi.DeviceClass) bool {
+// equals says whether there is nothing to write. A name that the API server does
+// not keep need not be there.
+func (c DeviceClass) equals(d *resourceapi.DeviceClass, dropped bool) bool {
 	return ours(d) && d.Labels[managedByLabel] == managedByUs &&
 		len(d.Spec.Selectors) == 1 && d.Spec.Selectors[0].CEL != nil && d.Spec.Selectors[0].CEL.Expression == c.Expression &&
-		c.resourceEquals(d) && len(d.Spec.Config) == 0
+		(resourceOf(d) == c.ExtendedResource || dropped && resourceOf(d) == "") && len(d.Spec.Config) == 0
 }
 
-func (c DeviceClass) resourceEquals(d *resourceapi.DeviceClass) bool {
-	have := ""
-	if d.Spec.ExtendedResourceName != nil {
-		have = *d.Spec.ExtendedResourceName
+func resourceOf(d *resourceapi.DeviceClass) string {
+	if d.Spec.ExtendedResourceName == nil {
+		return ""
 	}
-	return have == c.ExtendedResource
+	return *d.Spec.ExtendedResourceName
 }
 
 // object returns the DeviceClass to create.

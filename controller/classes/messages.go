@@ -40,6 +40,13 @@ func rivalry(other *resourceapi.DeviceClass, class *v1alpha1.GPUClass) Verdict {
 		other.Name, resource)}
 }
 
+func drop(class *v1alpha1.GPUClass) Verdict {
+	return Verdict{Reason: ExtendedResourceDropped, Message: fmt.Sprintf(
+		"the API server does not keep the extended resource name %s (its feature gate DRAExtendedResource is off, as it is by default before Kubernetes 1.36); "+
+			"claims of the class work, and pods that ask for %s wait: use claims, or turn the gate on",
+		class.Spec.ExtendedResourceName, class.Spec.ExtendedResourceName)}
+}
+
 func going(d *resourceapi.DeviceClass) Verdict {
 	return Verdict{Reason: Waiting, Message: fmt.Sprintf(
 		"DeviceClass %q is being deleted and is made again when it is gone; its finalizers are %q", d.Name, d.Finalizers)}

@@ -14,6 +14,9 @@ type World struct {
 	Classes       []v1alpha1.GPUClass
 	Policies      []v1alpha1.SharingPolicy
 	DeviceClasses []resourceapi.DeviceClass
+	// Dropped are the versions of DeviceClasses of ours, by name, whose extended
+	// resource name the API server dropped when it was written.
+	Dropped map[string]string
 }
 
 // Plan is what has to be done, each list in the order of names. DeviceClasses
@@ -88,10 +91,13 @@ func (v *view) program(class *v1alpha1.GPUClass, accepted Verdict, compiles chec
 		return rivalry(other, class), nil
 	}
 	var change *Change
-	if have == nil || !want.equals(have) {
+	dropped := have != nil && v.lost(have)
+	if have == nil || !want.equals(have, dropped) {
 		change = &Change{For: class, Have: have, Want: want}
 	}
 	switch {
+	case dropped:
+		return drop(class), change
 	case other != nil:
 		return rivalry(other, class), change
 	case len(offers) == 0:

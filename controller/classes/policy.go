@@ -64,7 +64,8 @@ func acceptPolicy(p *v1alpha1.SharingPolicy, programmed map[string]Verdict, comp
 func programPolicy(p *v1alpha1.SharingPolicy, programmed map[string]Verdict) Verdict {
 	var missing []string
 	for _, name := range named(p) {
-		if v := programmed[name]; !v.Holds {
+		// A class without its extended resource name has the offers even so.
+		if v := programmed[name]; !v.Holds && v.Reason != ExtendedResourceDropped {
 			missing = append(missing, fmt.Sprintf("GPUClass %q is not programmed: %s: %s", name, v.Reason, v.Message))
 		}
 	}

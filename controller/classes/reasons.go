@@ -18,6 +18,8 @@ const (
 	ExtendedResourceConflict = "ExtendedResourceConflict"
 	// ExtendedResourceTaken: a DeviceClass that is not ours has the name.
 	ExtendedResourceTaken = "ExtendedResourceTaken"
+	// ExtendedResourceDropped: the API server does not keep the name.
+	ExtendedResourceDropped = "ExtendedResourceDropped"
 	// ForeignClass: a DeviceClass of the class's name is there and not ours.
 	ForeignClass = "ForeignClass"
 	// NoOffer: no policy offers anything to the class.

@@ -13,12 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// refuse returns the plan with reports that say what the API server refused.
-func (p Plan) refuse(refused map[string]error) Plan {
+// correct returns the plan with reports that say what the API server refused or
+// dropped.
+func (p Plan) correct(done *outcome) Plan {
 	for i, r := range p.Classes {
-		if err := refused[r.Object.Name]; err != nil {
+		if err := done.refused[r.Object.Name]; err != nil {
 			p.Classes[i].Programmed = Verdict{Reason: WriteFailed, Message: fmt.Sprintf(
 				"the API server refused the DeviceClass, and it is tried again: %v", err)}
+		}
+		if done.dropped[r.Object.Name] {
+			p.Classes[i].Programmed = drop(r.Object)
 		}
 	}
 	return p

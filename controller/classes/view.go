@@ -19,13 +19,14 @@ type view struct {
 	policies []*v1alpha1.SharingPolicy // that stay, by name
 	devices  map[string]*resourceapi.DeviceClass
 	offers   map[string][]given // by the class they name
+	dropped  map[string]string  // the version without its extended resource name
 	holder   map[string]string  // the class that may have an extended resource name
 }
 
 func look(w World) *view {
 	v := &view{
 		classes: map[string]*v1alpha1.GPUClass{}, devices: map[string]*resourceapi.DeviceClass{},
-		offers: map[string][]given{}, holder: map[string]string{},
+		offers: map[string][]given{}, dropped: w.Dropped, holder: map[string]string{},
 	}
 	for i := range w.DeviceClasses {
 		v.devices[w.DeviceClasses[i].Name] = &w.DeviceClasses[i]
@@ -83,6 +84,13 @@ func (v *view) has(class string) bool {
 	return d != nil && ours(d)
 }
 
+// lost says whether this is the version of a DeviceClass of which it is known that
+// the API server does not keep its extended resource name.
+func (v *view) lost(d *resourceapi.DeviceClass) bool {
+	version, known := v.dropped[d.Name]
+	return known && version == d.ResourceVersion && resourceOf(d) == ""
+}
+
 // accept says whether a class is sound beside the others.
 func (v *view) accept(class *v1alpha1.GPUClass) Verdict {
 	if resource := class.Spec.ExtendedResourceName; resource != "" && v.holder[resource] != class.Name {
@@ -100,7 +108,7 @@ func (v *view) rival(class *v1alpha1.GPUClass) *resourceapi.DeviceClass {
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.devices)) {
 		d := v.devices[name]
-		if name != class.Name && d.Spec.ExtendedResourceName != nil && *d.Spec.ExtendedResourceName == resource {
+		if name != class.Name && resourceOf(d) == resource {
 			return d
 		}
 	}

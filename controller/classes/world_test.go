@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	resourceac "k8s.io/client-go/applyconfigurations/resource/v1"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -33,6 +34,9 @@ type cluster struct {
 	writes []string
 	// before is called before each write and may refuse it.
 	before func(write string) error
+	// drops has the API server drop extended resource names, as one does whose
+	// feature gate DRAExtendedResource is off.
+	drops bool
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
@@ -69,6 +73,9 @@ func (c *cluster) counting(store client.WithWatch) client.WithWatch {
 			if err := write("create", o); err != nil {
 				return err
 			}
+			if d, ok := o.(*resourceapi.DeviceClass); ok && c.drops {
+				d.Spec.ExtendedResourceName = nil
+			}
 			return w.Create(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -89,6 +96,9 @@ func (c *cluster) counting(store client.WithWatch) client.WithWatch {
 		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			if err := write("apply", o); err != nil {
 				return err
+			}
+			if d, ok := o.(*resourceac.DeviceClassApplyConfiguration); ok && c.drops {
+				d.Spec.ExtendedResourceName = nil
 			}
 			return w.Apply(ctx, o, opts...)
 		},

@@ -24,6 +24,8 @@ type outcome struct {
 	behind bool
 	// refused is what the API server said about DeviceClasses, by class.
 	refused map[string]error
+	// dropped are the classes whose extended resource name the API server dropped.
+	dropped map[string]bool
 	errs    []error
 }
 
@@ -83,6 +85,9 @@ func (c *Controller) program(ctx context.Context, changes []Change, done *outcom
 			}
 		}
 		err := c.put(ctx, change)
+		if err == nil {
+			err = c.readBack(ctx, change.Want, done)
+		}
 		switch {
 		case err == nil:
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):

@@ -77,7 +77,9 @@ func (j *Journal) Close() error {
 }
 
 func openFile(path string) (*bbolt.DB, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: openTimeout})
+	// The list of free pages is rebuilt at the next open instead of being written
+	// with every commit; the file is small.
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: openTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%w by another process: %s; one node runs one cotenant-plugin", ErrInUse, path)
 	}

@@ -54,9 +54,12 @@ func TestF61SpecFilesWiped(t *testing.T) {
 			// nobody asks: the start repairs it
 			harm(t, n.cdiFile(c))
 			n.restart()
-			repaired, err := os.ReadFile(n.cdiFile(c))
-			ok(t, err)
-			same(t, "the repaired spec", string(repaired), string(whole))
+			eventually(t, soon, func() string {
+				if repaired, err := os.ReadFile(n.cdiFile(c)); err != nil || string(repaired) != string(whole) {
+					return "the spec is not what it was"
+				}
+				return ""
+			})
 			ok(t, n.U(c))
 		})
 	}

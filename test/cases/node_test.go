@@ -183,7 +183,7 @@ func (n *node) launch() error {
 	if _, err := store.Mend(); err != nil {
 		return err
 	}
-	load := func() string { era, _ := n.paths.Era(); return era.Load }
+	load := n.paths.Load
 	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(n.machine), nil }, n.paths.SysRoot, load)
 	var specs plugin.Specs = cdi.New(cdi.Config{
 		Dir: n.paths.CDIRoot, DriverRoot: n.paths.DriverRoot, HostDriverRoot: n.paths.HostDriverRoot, DevRoot: n.paths.DevRoot,

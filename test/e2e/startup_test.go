@@ -1,7 +1,7 @@
-//go:build e2e
-
 // SPDX-FileCopyrightText: The Cotenant Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
 
 package e2e
 
@@ -140,6 +140,16 @@ func TestStartUp(t *testing.T) {
 		h := newHost(t)
 		ok(t, os.Remove(h.args["kubelet-registrar-directory-path"]))
 		h.start(t, "").exits(t, 1, "no such file or directory", "--kubelet-registrar-directory-path")
+	})
+	t.Run("no cluster", func(t *testing.T) {
+		h := newHost(t)
+		h.args["kubeconfig"] = ""
+		h.start(t, "unset KUBERNETES_SERVICE_HOST KUBECONFIG").exits(t, 1, "not in a cluster", "--kubeconfig")
+	})
+	t.Run("unreadable kubeconfig", func(t *testing.T) {
+		h := newHost(t)
+		h.args["kubeconfig"] = filepath.Join(h.dir, "absent")
+		h.start(t, "").exits(t, 1, h.args["kubeconfig"])
 	})
 	t.Run("second plugin on the same journal", func(t *testing.T) {
 		h := newHost(t)

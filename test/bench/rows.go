@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// The bars. A value meets one when it is not above it.
+const (
+	prepareBar    = 8.0    // ms at p50, at every level …
+	overFloor     = 1.6    // … or this many times the floor, whichever is more
+	growthBar     = 1.2    // p50 at the highest level over p50 at the lowest
+	fullNodeBar   = 1000.0 // ms until the last of a full node's claims
+	publishedBar  = 2000.0 // ms from the start of the process
+	firstBar      = 500.0  // ms from the start to a claim prepared, at the highest level
+	residentBar   = 80.0   // MB of 10^6 bytes
+	noneFailed    = 0.0
+	msPerClaimBar = fullNodeBar / fullNode // see rateRow
+)
+
+// measured is all that a run found out.
+type measured struct {
+	floor  *floor
+	rungs  []*rung
+	bursts []*burst
+}
+
+// row is one figure of the report.
+type row struct {
+	Name  string   `json:"name"`
+	Value float64  `json:"value"`
+	Unit  string   `json:"unit"`
+	Bar   *float64 `json:"bar"`
+	OK    bool     `json:"ok"`
+}
+
+// figure is a row without a bar.
+func figure(name string, value float64, unit string) row {
+	return row{Name: name, Value: rounded(value), Unit: unit, OK: true}
+}
+
+// barred is a row that has to be at or below the bar. What is compared is what
+// is printed.
+func barred(name string, value float64, unit string, bar float64) row {
+	r := figure(name, value, unit)
+	b := rounded(bar)
+	r.Bar, r.OK = &b, r.Value <= b
+	return r
+}
+
+func rounded(v float64) float64 { return math.Round(v*1000) / 1000 }
+
+// rows turns the measurements into figures.
+func rows(m measured) []row {
+	out := []row{
+		figure("floor: GET of a claim, p50", m.floor.get.percentile(50), "ms"),
+		figure("floor: two small writes to disk, p50", m.floor.sync.percentile(50), "ms"),
+		figure("floor of a prepare", m.floor.p50(), "ms"),
+	}
+	lowest, highest := m.rungs[0], m.rungs[len(m.rungs)-1]
+	for _, r := range m.rungs {
+		out = append(out, latencies(r, max(prepareBar, overFloor*m.floor.p50()))...)
+	}
+	growth := highest.prepare.percentile(50) / lowest.prepare.percentile(50)
+	out = append(out, barred(fmt.Sprintf("prepare p50, %s over %d", with(highest.level), lowest.level), growth, "times", growthBar))
+	for _, r := range m.rungs {
+		out = append(out, costs(r)...)
+	}
+	for _, b := range m.bursts {
+		out = append(out, together(b)...)
+	}
+	return append(append(out, startRows(lowest)...), startRows(highest)...)
+}
+
+func with(level int) string { return fmt.Sprintf("%d claims prepared", level) }
+
+func latencies(r *rung, bar float64) []row {
+	at := ", " + with(r.level)
+	return []row{
+		barred("prepare p50"+at, r.prepare.percentile(50), "ms", bar),
+		figure("prepare p99"+at, r.prepare.percentile(99), "ms"),
+		figure("unprepare p50"+at, r.unprepare.percentile(50), "ms"),
+		figure("unprepare p99"+at, r.unprepare.percentile(99), "ms"),
+	}
+}
+
+// costs are the memory, and what a pair of a prepare and an unprepare takes.
+func costs(r *rung) []row {
+	at, pairs := ", "+with(r.level), float64(len(r.prepare))
+	return []row{
+		barred("resident memory"+at, float64(r.memory.resident)/1e6, "MB", residentBar),
+		figure("resident memory that is anonymous"+at, float64(r.memory.anonymous)/1e6, "MB"),
+		figure("CPU per pair"+at, milliseconds(r.spent.cpu)/pairs, "ms"),
+		figure("bytes written per pair (wchar)"+at, float64(r.spent.written)/pairs/1e3, "kB"),
+		figure("bytes to storage per pair (write_bytes)"+at, float64(r.spent.dirtied)/pairs/1e3, "kB"),
+	}
+}
+
+func together(b *burst) []row {
+	name := fmt.Sprintf("%d prepares at once", b.width)
+	failed := barred(fmt.Sprintf("%s, failed of %d", name, b.claims()), float64(b.failed), "claims", noneFailed)
+	if b.width < fullNode {
+		return []row{figure(name+", until the last", b.wall.percentile(50), "ms"), failed}
+	}
+	return []row{barred(name+", until the last", b.wall.percentile(50), "ms", fullNodeBar), failed, rateRow(name, b)}
+}
+
+// rateRow shows whether the plugin's client is limited. Each prepare is a request
+// to the API server, and the bursts follow each other closely, so a limit is felt
+// once its burst is used up: 5 requests a second, client-go's default, are 200 ms
+// a claim, and 50 a second are 20.
+func rateRow(name string, b *burst) row {
+	return barred(name+", per claim over all repetitions", b.wall.sum()/float64(b.claims()), "ms", msPerClaimBar)
+}
+
+func startRows(r *rung) []row {
+	at := ", " + with(r.level)
+	median := func(of func(startTimes) time.Duration) float64 {
+		var s sample
+		for _, t := range r.starts {
+			s.add(of(t))
+		}
+		return s.percentile(50)
+	}
+	first := median(func(t startTimes) time.Duration { return t.prepared })
+	out := []row{
+		figure("start to socket"+at, median(func(t startTimes) time.Duration { return t.socket }), "ms"),
+		figure("start to first claim prepared"+at, first, "ms"),
+		barred("start to slices published"+at, median(func(t startTimes) time.Duration { return t.published }), "ms", publishedBar),
+	}
+	if r.level > 0 {
+		out[1] = barred(out[1].Name, first, "ms", firstBar)
+	}
+	return out
+}
