@@ -86,7 +86,7 @@ func TestPlugin(t *testing.T) {
 	wantEnv := map[string]string{
 		"NODE_NAME": "", "CDI_ROOT": "/var/run/cdi", "NVIDIA_DRIVER_ROOT": "/", "DRIVER_ROOT_CTR_PATH": "/driver-root",
 		"KUBELET_REGISTRAR_DIRECTORY_PATH": "/var/lib/kubelet/plugins_registry", "KUBELET_PLUGINS_DIRECTORY_PATH": "/var/lib/kubelet/plugins",
-		"HEALTHCHECK_PORT": "51516", "LOG_VERBOSITY": "4", "NVIDIA_VISIBLE_DEVICES": "void",
+		"HEALTHCHECK_PORT": "51516", "LOG_VERBOSITY": "1", "NVIDIA_VISIBLE_DEVICES": "void",
 	}
 	if diff := cmp.Diff(wantEnv, env(c)); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
@@ -161,7 +161,7 @@ func TestPluginMounts(t *testing.T) {
 
 func TestController(t *testing.T) {
 	d, c := controller(t, mustRender(t))
-	want := []string{"--leader-elect=true", "--metrics-bind-address=:8080", "--health-probe-bind-address=:8081", "-v=4"}
+	want := []string{"--leader-elect=true", "--metrics-bind-address=:8080", "--health-probe-bind-address=:8081", "-v=1"}
 	if diff := cmp.Diff(want, c.Args); diff != "" || c.Image != "cotenant.dev/controller:dev" {
 		t.Errorf("image %s, arguments (-want +got):\n%s", c.Image, diff)
 	}
