@@ -50,7 +50,7 @@ check: ## formatting, vet, staticcheck, dead code, generated files
 	  test/progress go -C tools build -o $(BIN)/ $$t; done
 	@echo "check: staticcheck"; test/progress $(BIN)/staticcheck -tags e2e ./...
 	@# What test/sim exports to C has its callers in other processes.
-	@echo "check: dead code"; dead=$$(test/progress $(BIN)/deadcode -test -tags e2e ./... | grep -v '^test/sim/' || true); \
+	@echo "check: dead code"; dead=$$(test/progress $(BIN)/deadcode -test -tags e2e ./... | grep -vE '(^|/)test/sim/' || true); \
 	  if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	@echo "check: generated files are up to date"; test/generated
 
