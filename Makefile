@@ -31,7 +31,7 @@ test: packages check unit e2e ## all tests
 # ---- their parts
 
 .PHONY: unit
-unit: ## tests without network or GPU; root, since simulated device nodes are real ones
+unit: ## tests without root, network or GPU
 	@echo "unit: go test -race ./... (the first time this compiles for some minutes)"
 	@test/progress go test -race -timeout 15m ./...
 	@for m in tools test/cluster; do echo "unit: $$m"; test/progress go -C $$m test -timeout 10m ./...; done

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cotenant-dev/cotenant/plugin/journal"
 	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/userns"
 )
 
 // advertise sets what the device plugin offers on the node.
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(userns.Main(m))
 }
 
 // checkInChild is what the plugin does: another process maps the file.

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nullDevice is what a device node becomes where mknod is not allowed.
-const nullDevice = "/dev/null"
-
 // place makes e at temp and renames it to at.
 func place(temp, at string, e entry) error {
 	if e.kind == dir {
@@ -25,7 +22,11 @@ func place(temp, at string, e entry) error {
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
-	if err := make1(temp, e); err != nil {
+	err := make1(temp, e)
+	if errors.Is(err, errNoNodes) {
+		return standIn(temp, at)
+	}
+	if err != nil {
 		return err
 	}
 	return os.Rename(temp, at)
@@ -38,7 +39,7 @@ func make1(at string, e entry) error {
 	case charDev:
 		err := unix.Mknod(at, unix.S_IFCHR|uint32(e.mode), int(unix.Mkdev(e.major, e.minor)))
 		if errors.Is(err, unix.EPERM) {
-			return os.Symlink(nullDevice, at)
+			return errNoNodes
 		}
 		if err != nil {
 			return fmt.Errorf("mknod c %d %d: %w", e.major, e.minor, err)
@@ -79,6 +80,8 @@ func equal(at string, e entry) error {
 		return equalLink(at, e.content)
 	case e.kind == charDev && mode&fs.ModeSymlink != 0:
 		return equalLink(at, nullDevice)
+	case e.kind == charDev && mounted(at):
+		return nil
 	case e.kind == charDev && mode&fs.ModeCharDevice != 0:
 		return equalDevice(at, e)
 	}

@@ -107,7 +107,7 @@ func sweep(root string, t Tree) error {
 		return err
 	}
 	for _, at := range slices.Backward(gone) {
-		if err := os.RemoveAll(at); err != nil {
+		if err := remove(at); err != nil {
 			return err
 		}
 	}

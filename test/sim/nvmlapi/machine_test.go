@@ -4,6 +4,7 @@
 package nvmlapi_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,12 +12,21 @@ import (
 
 	"github.com/cotenant-dev/cotenant/test/sim"
 	"github.com/cotenant-dev/cotenant/test/sim/nvmlapi"
+	"github.com/cotenant-dev/cotenant/test/sim/userns"
 )
+
+func TestMain(m *testing.M) { os.Exit(userns.Main(m)) }
 
 // create lays a machine and checks it again when the test ends.
 func create(t *testing.T, cfg sim.Config) *sim.Machine {
 	t.Helper()
-	m, err := sim.Create(filepath.Join(t.TempDir(), "sim"), cfg)
+	// Not t.TempDir: in a user namespace its mount points outlive the test.
+	dir, err := os.MkdirTemp("", "nvml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	m, err := sim.Create(filepath.Join(dir, "sim"), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
