@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
@@ -91,6 +92,9 @@ func (r *recovery) redo(ctx context.Context, recs []sharing.Record) error {
 			}
 			return r.pipe.again(ctx, now)
 		})
+		if api.ReasonOf(err) == api.Lost {
+			continue // nothing to repair: its release fences the GPU
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}

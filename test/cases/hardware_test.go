@@ -206,3 +206,32 @@ func TestDriverReload(t *testing.T) {
 	n.container(ids(got))
 	ok(t, n.U(c))
 }
+
+// A claim whose GPU is gone cannot be repaired after a driver reload, and does
+// not keep the reload from being dealt with for the others.
+func TestDriverReloadWithALostGPU(t *testing.T) {
+	n := newNode(t, []string{"A30-24", "A30-24"})
+	n.start()
+	here, gone := n.claim("here", "gpu-0"), n.claim("gone", "gpu-1")
+	for _, c := range []*resourceapi.ResourceClaim{here, gone} {
+		_, err := n.P(c)
+		ok(t, err)
+	}
+	before, err := n.store.Era()
+	ok(t, err)
+	ok(t, n.machine.RemoveGPU(1))
+	n.awaitTaint("gpu-1", "gpu.nvidia.com/gpu-lost")
+	ok(t, n.machine.ReloadDriver())
+	eventually(t, soon, func() string {
+		if now, err := n.store.Era(); err != nil || now == before {
+			return "the reload was not dealt with"
+		}
+		return ""
+	})
+	_, err = n.P(here)
+	ok(t, err)
+	_, err = n.P(gone)
+	refused(t, err, "lost")
+	ok(t, n.U(gone))
+	ok(t, n.U(here))
+}
