@@ -23,6 +23,12 @@ const (
 	Lost Reason = "Lost"
 	// Fenced: the GPU is set apart until it is known what is on it.
 	Fenced Reason = "Fenced"
+	// InUse: the hardware refuses a change because something uses it. Retrying
+	// helps once that has let go.
+	InUse Reason = "InUse"
+	// NeedsReset: the change takes effect at a reset of the GPU, which is the
+	// operator's to do.
+	NeedsReset Reason = "NeedsReset"
 	// Canceled: the claim was released while it was being prepared.
 	Canceled Reason = "Canceled"
 	// Internal: a bug of ours, or a record that contradicts itself.

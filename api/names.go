@@ -43,6 +43,9 @@ const (
 	TaintHeld = Group + "/held"
 	// TaintFenced marks a GPU that was released without being reached.
 	TaintFenced = Group + "/fenced"
+	// TaintRetired marks a device that is no longer offered and stays published
+	// until nobody has it.
+	TaintRetired = Group + "/retired"
 )
 
 // CDIKind is what stands left of "=" in the id of a CDI device of this driver.

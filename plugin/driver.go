@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
@@ -25,8 +26,14 @@ type Config struct {
 	Specs    Specs
 	Records  Records
 	Memory   Memory
+	Kinds    Kinds
+	// Match evaluates the gpuSelector of a policy.
+	Match sharing.Match
 	// LookEvery overrides how often the hardware is looked at; 0 means 5 s.
 	LookEvery time.Duration
+	// Retire overrides how long a device that is no longer offered stays; the zero
+	// value means 2 min, and 10 min between two looks through all claims.
+	Retire sharing.Patience
 }
 
 // Driver is the node plugin. Make it with New, then Run it once.
@@ -38,15 +45,18 @@ type Driver struct {
 	observer  *observer
 	recovery  *recovery
 	reclaim   *reclaim
+	offers    *offers
+	prober    *prober
 	publisher *publisher
+	reporter  *reporter
 
 	base context.Context // of the work that outlives a call; set by Run
 	fail context.CancelCauseFunc
 
-	mu         sync.Mutex
-	advertised int64
-	stoodDown  string
-	ready      bool
+	mu        sync.Mutex
+	cluster   cluster
+	stoodDown string
+	ready     bool
 }
 
 // New wires a driver. It touches nothing.
@@ -54,12 +64,19 @@ func New(cfg Config) *Driver {
 	if cfg.LookEvery == 0 {
 		cfg.LookEvery = lookEvery
 	}
+	if cfg.Retire == (sharing.Patience{}) {
+		cfg.Retire = retirePatience
+	}
 	d := &Driver{cfg: cfg}
-	d.pipe = &pipeline{pool: cfg.NodeName, records: cfg.Records, run: runner{specs: cfg.Specs}, devices: d.world.byName}
-	d.observer = &observer{gpus: cfg.GPUs, memory: cfg.Memory, era: cfg.Paths.Era, world: &d.world}
+	d.pipe = &pipeline{pool: cfg.NodeName, records: cfg.Records, run: runner{specs: cfg.Specs, gpus: cfg.GPUs}, devices: d.world.byName}
+	claims := &claimLister{client: cfg.Client, pool: cfg.NodeName}
+	d.observer = &observer{gpus: cfg.GPUs, memory: cfg.Memory, records: cfg.Records, fl: &d.flights, pipe: d.pipe, era: cfg.Paths.Era, world: &d.world}
 	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights}
-	d.reclaim = &reclaim{client: cfg.Client, memory: cfg.Memory, gpus: cfg.GPUs, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, world: &d.world}
-	d.publisher = &publisher{client: cfg.Client, node: cfg.NodeName}
+	d.reclaim = &reclaim{claims: claims, memory: cfg.Memory, gpus: cfg.GPUs, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, world: &d.world}
+	d.offers = &offers{memory: cfg.Memory, records: cfg.Records, claims: claims, clock: time.Now, wait: cfg.Retire}
+	d.prober = &prober{client: cfg.Client, node: cfg.NodeName, now: make(chan struct{}, 1)}
+	d.publisher = &publisher{client: cfg.Client, node: cfg.NodeName, dropped: d.prober.again}
+	d.reporter = &reporter{kinds: cfg.Kinds, client: cfg.Client, node: cfg.NodeName, news: make(chan v1alpha1.GPUNodeStatus, 1)}
 	return d
 }
 
@@ -78,8 +95,7 @@ func (d *Driver) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	devices, err := d.observer.look(ctx)
-	if err != nil {
+	if _, err := d.observer.look(ctx); err != nil {
 		return err
 	}
 	// 3 recover: journal and world agree before anybody can ask
@@ -92,10 +108,10 @@ func (d *Driver) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// 5 publish, and keep looking
-	d.publish(ctx, devices)
+	// 5 publish once the cluster is known, and keep looking
 	var loops sync.WaitGroup
-	loops.Go(func() { watchNode(ctx, d.cfg.Client, d.cfg.NodeName, func(f nodeFacts) { d.nodeChanged(ctx, f) }) })
+	d.watchCluster(ctx, &loops)
+	loops.Go(func() { d.reporter.run(ctx) })
 	loops.Go(func() {
 		d.recovery.look(ctx, prepared)
 		d.keepLooking(ctx)
@@ -147,42 +163,13 @@ func (d *Driver) lookAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.publish(ctx, devices)
 	return errors.Join(
+		d.publish(ctx),
 		d.recovery.refresh(ctx, now),
 		d.reclaim.run(ctx),
 		d.observer.unfence(ctx, devices),
+		d.offers.withdraw(ctx),
 	)
-}
-
-// nodeChanged publishes on behalf of the Node as it is now.
-func (d *Driver) nodeChanged(ctx context.Context, f nodeFacts) {
-	d.mu.Lock()
-	d.advertised = f.advertised
-	d.mu.Unlock()
-	d.publish(ctx, sharing.Sorted(d.world.byName()))
-	d.publisher.serve(ctx, f.uid)
-	d.setReady(true)
-}
-
-// publish tells the publisher what the node has, or nothing at all while
-// somebody else hands out its GPUs.
-func (d *Driver) publish(ctx context.Context, devices []sharing.Device) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	why := standDown(d.cfg.Paths.UpstreamCheckpoint(), d.advertised)
-	if why != d.stoodDown {
-		d.stoodDown = why
-		if why != "" {
-			klog.FromContext(ctx).Info("Publishing nothing", "reason", why)
-		} else {
-			klog.FromContext(ctx).Info("Publishing again: nobody else hands out the GPUs of this node")
-		}
-	}
-	if why != "" {
-		devices = nil
-	}
-	d.publisher.set(sharing.Publish(devices))
 }
 
 func (d *Driver) setReady(ready bool) {

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,11 @@ type nodeFacts struct {
 	uid types.UID
 	// advertised is how many GPUs the device plugin offers on the node.
 	advertised int64
+	labels     map[string]string
+}
+
+func (f nodeFacts) equal(g nodeFacts) bool {
+	return f.uid == g.uid && f.advertised == g.advertised && maps.Equal(f.labels, g.labels)
 }
 
 // watchNode calls changed with the facts of the node, at first and whenever they
@@ -32,14 +38,14 @@ func watchNode(ctx context.Context, client kubernetes.Interface, name string, ch
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		}),
 		informers.WithTransform(strip))
-	var last nodeFacts
+	var last nodeFacts // has no UID, as no node
 	look := func(obj any) {
 		node, ok := obj.(*corev1.Node)
 		if !ok || node.Name != name {
 			return
 		}
 		advertised := node.Status.Allocatable[api.GPUExtendedResource]
-		if now := (nodeFacts{uid: node.UID, advertised: advertised.Value()}); now != last {
+		if now := (nodeFacts{uid: node.UID, advertised: advertised.Value(), labels: node.Labels}); !now.equal(last) {
 			last = now
 			changed(now)
 		}
@@ -60,7 +66,7 @@ func strip(obj any) (any, error) {
 		return obj, nil
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
 		Status:     corev1.NodeStatus{Allocatable: corev1.ResourceList{api.GPUExtendedResource: node.Status.Allocatable[api.GPUExtendedResource]}},
 	}, nil
 }

@@ -19,10 +19,13 @@ const lookEvery = 5 * time.Second
 
 // observer keeps the world up to date with the hardware and the journal.
 type observer struct {
-	gpus   GPUs
-	memory Memory
-	era    func() (sharing.Era, error)
-	world  *world
+	gpus    GPUs
+	memory  Memory
+	records Records
+	fl      *flights
+	pipe    *pipeline
+	era     func() (sharing.Era, error)
+	world   *world
 	// unreachable says why the driver could not be reached at the last look.
 	unreachable string
 	summary     string
@@ -35,13 +38,21 @@ func (o *observer) look(ctx context.Context) ([]sharing.Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := o.memory.Known()
+	if err != nil {
+		return nil, err
+	}
+	before, err := o.holds(known)
+	if err != nil {
+		return nil, err
+	}
 	seen, err := o.gpus.Look(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // we stop; that says nothing about the GPUs
 	}
 	o.note(ctx, err)
 	seen.Boot = now.Boot
-	known, err := o.memory.Known()
+	after, err := o.holds(known)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +70,9 @@ func (o *observer) look(ctx context.Context) ([]sharing.Device, error) {
 			return nil, fmt.Errorf("remember the GPUs of this node: %w", err)
 		}
 	}
+	// An instance of ours has its hold from before it is made until after it is
+	// destroyed: one of the two readings has it, whenever the look met it.
+	sharing.Classify(devices, append(before, after...))
 	o.world.set(devices)
 	o.tell(ctx, devices, seen.Sick)
 	return devices, nil
@@ -89,24 +103,11 @@ func (o *observer) tell(ctx context.Context, devices []sharing.Device, sick []sh
 	}
 }
 
-// unfence gives back the fenced GPUs that answer and that no process uses.
-func (o *observer) unfence(ctx context.Context, devices []sharing.Device) error {
-	fences, err := o.memory.Fences()
-	if err != nil {
-		return err
+// holds returns all holds on the GPUs that were known before.
+func (o *observer) holds(known map[string]sharing.Known) ([]sharing.Hold, error) {
+	var names []string
+	for _, k := range known {
+		names = append(names, k.Name)
 	}
-	for _, d := range devices {
-		if _, fenced := fences[d.Address]; !fenced || d.Condition == sharing.Lost {
-			continue
-		}
-		n, err := o.gpus.Processes(ctx, d.Address)
-		if err != nil || n > 0 {
-			continue // not known to be free
-		}
-		if err := o.memory.Unfence(d.Address); err != nil {
-			return err
-		}
-		klog.FromContext(ctx).Info("A GPU is back in service: it answers and nothing runs on it", "device", d.Name, "wasSetApart", d.Why)
-	}
-	return nil
+	return o.records.Holds(names...)
 }

@@ -36,7 +36,7 @@ func (p *pipeline) prepare(ctx context.Context, c sharing.Claim) (sharing.Grant,
 	}
 	// 2 settle: what a dead process, or a failed release, left unfinished
 	if known {
-		if err := p.settle(rec); err != nil {
+		if err := p.settleFirst(ctx, rec); err != nil {
 			return sharing.Grant{}, err
 		}
 	}
@@ -52,7 +52,7 @@ func (p *pipeline) prepare(ctx context.Context, c sharing.Claim) (sharing.Grant,
 		return sharing.Grant{}, fmt.Errorf("record the intent: %w", err)
 	}
 	// 5 run
-	if err := p.run.all(ctx, rec.Steps); err != nil {
+	if err := p.run.all(ctx, &rec, p.records.Put); err != nil {
 		return sharing.Grant{}, p.takeBack(ctx, rec, err)
 	}
 	// 6 end
@@ -72,21 +72,34 @@ func (p *pipeline) again(ctx context.Context, rec sharing.Record) (sharing.Grant
 	if err := sharing.Intact(rec, devices); err != nil {
 		return sharing.Grant{}, err
 	}
-	if err := p.run.all(ctx, rec.Steps); err != nil {
+	if err := p.run.all(ctx, &rec, p.records.Put); err != nil {
 		return sharing.Grant{}, fmt.Errorf("repair what was prepared: %w", err)
 	}
 	return *rec.Grant, nil
 }
 
+// settleFirst ends an earlier life of the claim. While part of it is owed on a
+// GPU that does not answer, it cannot begin another.
+func (p *pipeline) settleFirst(ctx context.Context, rec sharing.Record) error {
+	if err := p.settle(ctx, rec); err != nil {
+		return err
+	}
+	rest, owed, err := p.records.Claim(rec.UID)
+	if err == nil && owed {
+		err = api.Errorf(api.Lost, "claim %s/%s had %s before, which does not answer and cannot be cleaned up; reset the GPU or reboot the node", rest.Namespace, rest.Name, rest.Holds[0].Slot)
+	}
+	return err
+}
+
 // acquire gathers what the decision may see, and decides.
 func (p *pipeline) acquire(c sharing.Claim, devices map[string]sharing.Device) (sharing.Record, error) {
-	var slots []string
+	var gpus []string
 	for _, a := range c.Asks {
 		if !a.Admin { // they are not held off, whoever holds it
-			slots = append(slots, a.Device)
+			gpus = append(gpus, sharing.GPUOf(a.Device))
 		}
 	}
-	holds, err := p.records.Holds(slots...)
+	holds, err := p.records.Holds(gpus...)
 	if err != nil {
 		return sharing.Record{}, err
 	}
@@ -99,14 +112,14 @@ func (p *pipeline) takeBack(ctx context.Context, rec sharing.Record, cause error
 	if ctx.Err() != nil {
 		cause = api.Errorf(api.Canceled, "claim %s/%s was released while it was being prepared", rec.Namespace, rec.Name)
 	}
-	return errors.Join(cause, p.undo(rec))
+	return errors.Join(cause, p.undo(ctx, rec))
 }
 
 // addresses are the PCI addresses of the devices that the claim names.
 func addresses(c sharing.Claim, devices map[string]sharing.Device) []string {
 	var out []string
 	for _, a := range c.Asks {
-		if d, ok := devices[a.Device]; ok {
+		if d, ok := devices[sharing.GPUOf(a.Device)]; ok {
 			out = append(out, d.Address)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/sharing"
 )
 
 // syncDelay is how soon slices that somebody else deleted or edited are put
@@ -39,21 +41,25 @@ const retryEvery = time.Second
 type publisher struct {
 	client kubernetes.Interface
 	node   string
+	// dropped is called when the API server stored less than it was given.
+	dropped func()
+
+	serving sync.Mutex // held while the controller is replaced
 
 	mu         sync.Mutex
 	controller *resourceslice.Controller
 	owner      types.UID
-	want       [][]resourceapi.Device
+	want       []sharing.Slice
 	generation int64
 }
 
 // set tells what to publish, one slice for each element.
-func (p *publisher) set(slices [][]resourceapi.Device) {
+func (p *publisher) set(slices []sharing.Slice) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(slices) == 0 {
 		// An empty pool says that the driver runs and has nothing to offer.
-		slices = [][]resourceapi.Device{{}}
+		slices = []sharing.Slice{{}}
 	}
 	old := p.want
 	p.want = slices
@@ -71,10 +77,12 @@ func (p *publisher) again() {
 	}
 }
 
-// serve publishes on behalf of the Node with this UID, from now on. It retries
-// until it succeeds or the context ends.
-func (p *publisher) serve(ctx context.Context, owner types.UID) {
-	for p.tryServe(ctx, owner) != nil {
+// serve publishes on behalf of the Node whose UID owner returns, from now on. It
+// retries until it succeeds or the context ends.
+func (p *publisher) serve(ctx context.Context, owner func() types.UID) {
+	p.serving.Lock()
+	defer p.serving.Unlock()
+	for p.tryServe(ctx, owner()) != nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -83,7 +91,7 @@ func (p *publisher) serve(ctx context.Context, owner types.UID) {
 	}
 }
 
-// tryServe is called by one goroutine. It does not keep the others waiting while
+// tryServe is called by one goroutine at a time. It does not keep the others waiting while
 // the API server answers.
 func (p *publisher) tryServe(ctx context.Context, owner types.UID) error {
 	p.mu.Lock()
@@ -114,7 +122,7 @@ func (p *publisher) tryServe(ctx context.Context, owner types.UID) error {
 		Owner:        &resourceslice.Owner{APIVersion: "v1", Kind: "Node", Name: p.node, UID: owner},
 		Resources:    initial,
 		SyncDelay:    &delay,
-		ErrorHandler: handlePublishError,
+		ErrorHandler: p.handleError,
 	})
 	if err != nil {
 		return err
@@ -127,7 +135,7 @@ func (p *publisher) tryServe(ctx context.Context, owner types.UID) error {
 }
 
 // updateLocked tells the controller about a change from old to want.
-func (p *publisher) updateLocked(old, want [][]resourceapi.Device) {
+func (p *publisher) updateLocked(old, want []sharing.Slice) {
 	if n := differing(old, want); n > 0 {
 		p.generation = next(p.generation, n, len(old) != len(want))
 		p.controller.Update(p.resources(want))
@@ -142,10 +150,10 @@ func (p *publisher) stop() {
 	controller.Stop()
 }
 
-func (p *publisher) resources(want [][]resourceapi.Device) *resourceslice.DriverResources {
+func (p *publisher) resources(want []sharing.Slice) *resourceslice.DriverResources {
 	pool := resourceslice.Pool{Generation: p.generation}
-	for _, devices := range want {
-		pool.Slices = append(pool.Slices, resourceslice.Slice{Devices: devices})
+	for _, s := range want {
+		pool.Slices = append(pool.Slices, resourceslice.Slice{Devices: s.Devices, SharedCounters: s.Counters})
 	}
 	return &resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{p.node: pool}}
 }
@@ -185,13 +193,13 @@ func (p *publisher) atLeast(generation int64) {
 
 // resume returns the pool generation to go on with after a start. The number
 // never falls, also when the slices of this node were deleted meanwhile.
-func resume(known int64, found []resourceapi.ResourceSlice, want [][]resourceapi.Device) int64 {
+func resume(known int64, found []resourceapi.ResourceSlice, want []sharing.Slice) int64 {
 	if len(found) == 0 {
 		return max(known, 1)
 	}
-	var have [][]resourceapi.Device
+	var have []sharing.Slice
 	for _, s := range found {
-		have = append(have, s.Spec.Devices)
+		have = append(have, sharing.Slice{Devices: s.Spec.Devices, Counters: s.Spec.SharedCounters})
 	}
 	return next(known, differing(have, want), len(have) != len(want))
 }
@@ -207,18 +215,23 @@ func next(generation int64, differing int, recounted bool) int64 {
 }
 
 // differing counts the slices that are not the same in a and b.
-func differing(a, b [][]resourceapi.Device) int {
+func differing(a, b []sharing.Slice) int {
 	n := max(len(a), len(b)) - min(len(a), len(b))
 	for i := range min(len(a), len(b)) {
-		if !resourceslice.DevicesDeepEqual(a[i], b[i]) {
+		if !resourceslice.DevicesDeepEqual(a[i].Devices, b[i].Devices) || !equality.Semantic.DeepEqual(a[i].Counters, b[i].Counters) {
 			n++
 		}
 	}
 	return n
 }
 
-// handlePublishError reports what the API server did not take. The controller
-// goes on trying; a restart would not help.
-func handlePublishError(ctx context.Context, err error, msg string) {
+// handleError reports what the API server did not take. The controller goes on
+// trying; a restart would not help. Fields that it dropped are news: what is
+// published must not need them.
+func (p *publisher) handleError(ctx context.Context, err error, msg string) {
 	klog.FromContext(ctx).Error(err, "Publishing ResourceSlices", "doing", msg)
+	var dropped *resourceslice.DroppedFieldsError
+	if errors.As(err, &dropped) && p.dropped != nil {
+		p.dropped()
+	}
 }

@@ -9,21 +9,16 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
-// claimsPage is how many claims one LIST returns.
-const claimsPage = 500
-
 // reclaim rebuilds the records of a journal that was lost, from the claims in
 // the API server, the spec files on this node and the processes on its GPUs.
 // Until it has succeeded once, every GPU is held.
 type reclaim struct {
-	client kubernetes.Interface
+	claims *claimLister
 	memory Memory
 	gpus   GPUs
 	specs  Specs
@@ -93,6 +88,12 @@ func (r *reclaim) adopt(c sharing.Claim) error {
 		if d.Condition == sharing.Held {
 			d.Condition = sharing.Ready
 		}
+		// The processes on its instances are those of claims like this one. Whether
+		// we made an instance is no longer known: it is found, and stays.
+		d.Instances = slices.Clone(d.Instances)
+		for i := range d.Instances {
+			d.Instances[i].Stray = false
+		}
 		free[name] = d
 	}
 	rec, err := r.pipe.acquire(c, free)
@@ -132,24 +133,10 @@ func (r *reclaim) doubts(ctx context.Context) ([]sharing.Fence, error) {
 // allocated returns the claims with a result of this node, as we decode them.
 func (r *reclaim) allocated(ctx context.Context) ([]sharing.Claim, error) {
 	var claims []sharing.Claim
-	opts := metav1.ListOptions{Limit: claimsPage}
-	for {
-		page, err := r.client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List(ctx, opts)
-		if err != nil {
-			return nil, err
+	err := r.claims.each(ctx, func(rc *resourceapi.ResourceClaim) {
+		if c, err := decode(rc, r.pipe.pool); err == nil && len(c.Asks) > 0 {
+			claims = append(claims, c)
 		}
-		for i := range page.Items {
-			if c, ok := r.ours(&page.Items[i]); ok {
-				claims = append(claims, c)
-			}
-		}
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return claims, nil
-		}
-	}
-}
-
-func (r *reclaim) ours(rc *resourceapi.ResourceClaim) (sharing.Claim, bool) {
-	c, err := decode(rc, r.pipe.pool)
-	return c, err == nil && len(c.Asks) > 0
+	})
+	return claims, err
 }

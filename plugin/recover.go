@@ -68,7 +68,7 @@ func (r *recovery) carryOut(ctx context.Context, repair sharing.Repair) {
 		log.Info("The node was rebooted: claims prepared before are forgotten", "claims", n)
 	}
 	for _, rec := range repair.Undo {
-		if err := r.pipe.settle(rec); err != nil {
+		if err := r.pipe.settle(ctx, rec); err != nil {
 			log.Error(err, "An unfinished claim could not be undone; its devices stay held until the next try", "claim", rec.Namespace+"/"+rec.Name, "claimUID", rec.UID)
 		}
 	}

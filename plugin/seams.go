@@ -6,6 +6,8 @@ package plugin
 import (
 	"context"
 
+	"github.com/cotenant-dev/cotenant/api/v1alpha1"
+	"github.com/cotenant-dev/cotenant/mig"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
@@ -16,15 +18,32 @@ type GPUs interface {
 	Look(ctx context.Context) (sharing.Look, error)
 	// Processes returns how many processes use the GPU at the PCI address.
 	Processes(ctx context.Context, address string) (int, error)
+
+	// SwitchMIG makes the MIG mode of the GPU what is asked, and returns nil only
+	// when it is that. A GPU with instances is not switched off, which is no error.
+	// api.InUse: something uses the GPU. api.NeedsReset: it would take effect at a
+	// reset; nothing is left pending.
+	SwitchMIG(ctx context.Context, address string, on bool) error
+	// Instance returns the GPU instance that is exactly this partition.
+	Instance(ctx context.Context, address string, p mig.Partition) (sharing.Instance, bool, error)
+	// CreateGPUInstance makes the partition's GPU instance and returns its id.
+	CreateGPUInstance(ctx context.Context, address string, p mig.Partition) (int, error)
+	// CreateComputeInstance makes the compute instance that has all of the GPU
+	// instance with this id, and returns the instance.
+	CreateComputeInstance(ctx context.Context, address string, gi int) (sharing.Fact, error)
+	// DestroyInstance destroys the GPU instance with this id and what is in it.
+	// api.InUse: a process, or a monitor, still has it open.
+	DestroyInstance(ctx context.Context, address string, gi int) error
 }
 
 // Specs are the CDI spec files of our kind, one a claim.
 type Specs interface {
 	// List returns the claim UIDs that have a file, readable or not.
 	List() ([]string, error)
-	// Write makes the file what the step says, and touches nothing if it is
-	// that already. When it returns nil every device of the step resolves.
-	Write(ctx context.Context, s sharing.WriteSpec) error
+	// Write makes the file what the step says of partitions with these facts, and
+	// touches nothing if it is that already. When it returns nil every device of
+	// the step resolves.
+	Write(ctx context.Context, s sharing.WriteSpec, facts sharing.Facts) error
 	// Remove makes sure that there is no file. A missing one is no error.
 	Remove(claim string) error
 }
@@ -33,12 +52,13 @@ type Specs interface {
 type Records interface {
 	// Claim returns the record of a claim, or false.
 	Claim(uid string) (sharing.Record, bool, error)
-	// Holds returns who holds the slots.
-	Holds(slots ...string) ([]sharing.Hold, error)
+	// Holds returns who holds the GPUs with these names or any part of them.
+	Holds(gpus ...string) ([]sharing.Hold, error)
 	// Put stores a record and its holds in one transaction.
 	Put(rec sharing.Record) error
-	// Forget removes a record and its holds and sets up the fences, likewise.
-	Forget(uid string, fences ...sharing.Fence) error
+	// Forget removes a record and its holds and sets up the fences, likewise. What
+	// is still owed, if it has steps, is recorded in its place.
+	Forget(owed sharing.Record, fences ...sharing.Fence) error
 }
 
 // Memory is the journal as recovery and observation use it: what the node knows
@@ -56,8 +76,22 @@ type Memory interface {
 	// Fences are the GPUs set apart, by PCI address.
 	Fences() (map[string]sharing.Fence, error)
 	Unfence(address string) error
+	// Listed returns what is published of the GPUs, by PCI address; List replaces
+	// it for those that are named.
+	Listed() (map[string][]sharing.Listed, error)
+	List(slots map[string][]sharing.Listed) error
 	// Suspect says why every GPU is held, or "". Trust ends it and fences the
 	// GPUs that stay in doubt.
 	Suspect() (string, error)
 	Trust(fences ...sharing.Fence) error
+}
+
+// Kinds are our own objects in the API server.
+type Kinds interface {
+	// WatchPolicies calls changed with all SharingPolicies, at first and whenever
+	// one changes, until the context ends. A cluster that does not have the kind
+	// has no policies.
+	WatchPolicies(ctx context.Context, changed func([]v1alpha1.SharingPolicy))
+	// Report makes the status of the node's GPUNode what it is given.
+	Report(ctx context.Context, node string, s v1alpha1.GPUNodeStatus) error
 }

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/cotenant-dev/cotenant/sharing"
@@ -11,19 +12,22 @@ import (
 
 // settle undoes what the record says and forgets the claim. It is how every
 // claim ends: a release, a try that failed, a try whose process died.
-func (p *pipeline) settle(rec sharing.Record) error {
+func (p *pipeline) settle(ctx context.Context, rec sharing.Record) error {
 	defer p.locks.take(addressesOf(rec))()
-	return p.undo(rec)
+	return p.undo(ctx, rec)
 }
 
 // undo is settle for who holds the locks already. The record stays until all of
-// it is undone, so a failure here loses nothing: the next call goes on.
-func (p *pipeline) undo(rec sharing.Record) error {
-	rec, fences := sharing.Release(rec, p.devices())
-	if err := p.run.back(rec.Steps); err != nil {
+// it is undone, so a failure here loses nothing: the next call goes on. What
+// belongs to hardware that cannot be reached is owed: the claim is released, and
+// the GPU stays fenced until it is undone.
+func (p *pipeline) undo(ctx context.Context, rec sharing.Record) error {
+	r := sharing.Release(rec, p.devices())
+	stuck, err := p.run.back(ctx, r.Undo)
+	if err != nil {
 		return fmt.Errorf("release claim %s/%s: %w", rec.Namespace, rec.Name, err)
 	}
-	if err := p.records.Forget(rec.UID, fences...); err != nil {
+	if err := p.records.Forget(r.Owed, append(r.Fences, stuck...)...); err != nil {
 		return fmt.Errorf("forget claim %s/%s: %w", rec.Namespace, rec.Name, err)
 	}
 	return nil

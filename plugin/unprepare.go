@@ -13,7 +13,7 @@ import (
 
 // unprepare takes back what the claim got. It reads the record and nothing else:
 // no API server, no configuration. It succeeds for a claim it never saw.
-func (p *pipeline) unprepare(_ context.Context, uid string) error {
+func (p *pipeline) unprepare(ctx context.Context, uid string) error {
 	// 1 recall
 	rec, known, err := p.records.Claim(uid)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *pipeline) unprepare(_ context.Context, uid string) error {
 		}
 	}
 	// 3 run backwards, 4 forget
-	return p.settle(rec)
+	return p.settle(ctx, rec)
 }
 
 // stray is the record of a claim that was prepared and whose record was lost

@@ -144,15 +144,33 @@ func holdsOf(records map[string]Record) []Hold {
 
 func TestReleaseFencesWhatCannotBeReached(t *testing.T) {
 	devices := map[string]Device{"gpu-0": device("gpu-0", Ready), "gpu-1": device("gpu-1", Lost), "gpu-2": device("gpu-2", Lost)}
-	rec, fences := Release(Record{UID: "c", Namespace: "ns", Name: "n", State: Prepared, Holds: []Hold{
+	r := Release(Record{UID: "c", Namespace: "ns", Name: "n", State: Prepared, Holds: []Hold{
 		{Slot: "gpu-0", Namespace: "ns", Name: "n"}, {Slot: "gpu-1", Namespace: "ns", Name: "n"}, {Slot: "gpu-2", Admin: true},
 	}}, devices)
-	if rec.State != Releasing {
-		t.Errorf("state %q", rec.State)
+	if r.Undo.State != Releasing {
+		t.Errorf("state %q", r.Undo.State)
 	}
 	want := []Fence{{Address: devices["gpu-1"].Address, Condition: Fenced, Why: "claim ns/n was released while the GPU did not answer"}}
-	if d := cmp.Diff(want, fences); d != "" {
+	if d := cmp.Diff(want, r.Fences); d != "" {
 		t.Errorf("fences (-want +got):\n%s", d)
+	}
+}
+
+// What was made on a GPU that does not answer is owed; the rest ends now.
+func TestReleaseOwesWhatCannotBeReached(t *testing.T) {
+	devices := map[string]Device{"gpu-0": device("gpu-0", Ready), "gpu-1": device("gpu-1", Lost)}
+	at := func(slot string) Place { return Place{Slot: slot, Address: devices[GPUOf(slot)].Address} }
+	here, there := CreateGPUInstance{at("gpu-0-mig-1g-19-0")}, CreateGPUInstance{at("gpu-1-mig-1g-19-0")}
+	spec := WriteSpec{Claim: "c", Devices: []SpecDevice{{Address: at("gpu-1").Address}}}
+	r := Release(Record{UID: "c", State: Prepared, Steps: []Step{here, there, spec}, Facts: Facts{there.Slot: {GI: 7}}, Holds: []Hold{
+		{Slot: here.Slot, Claim: "c"}, {Slot: there.Slot, Claim: "c"},
+	}}, devices)
+	if d := cmp.Diff([]Step{here, spec}, r.Undo.Steps); d != "" {
+		t.Errorf("undone now (-want +got):\n%s", d)
+	}
+	want := Record{UID: "c", State: Releasing, Steps: []Step{there}, Facts: Facts{there.Slot: {GI: 7}}, Holds: []Hold{{Slot: there.Slot, Claim: "c"}}}
+	if d := cmp.Diff(want, r.Owed); d != "" {
+		t.Errorf("owed (-want +got):\n%s", d)
 	}
 }
 

@@ -3,6 +3,8 @@
 
 package sharing
 
+import "maps"
+
 // Claim is a ResourceClaim as far as this node is concerned: the allocation
 // results that name our driver and our pool.
 type Claim struct {
@@ -33,6 +35,8 @@ type Hold struct {
 	Namespace string
 	Name      string
 	Admin     bool
+	// Found: the partition was there before the claim and stays after it.
+	Found bool
 }
 
 // Grant is what a prepared claim got; the same on every repeat.
@@ -68,6 +72,37 @@ type Record struct {
 	Name      string
 	State     State
 	Steps     []Step
-	Holds     []Hold
-	Grant     *Grant
+	// Facts are what the steps have learnt so far.
+	Facts Facts
+	Holds []Hold
+	Grant *Grant
+}
+
+// Facts are what steps learnt of partitions, by slot.
+type Facts map[string]Fact
+
+// Fact is what is known of one partition. UUID is "" until it has its compute
+// instance.
+type Fact struct {
+	GI, CI int
+	UUID   string
+}
+
+// with returns the facts with one more.
+func (f Facts) with(slot string, fact Fact) Facts {
+	out := maps.Clone(f)
+	if out == nil {
+		out = Facts{}
+	}
+	out[slot] = fact
+	return out
+}
+
+// Learn notes a fact, and says whether it is news.
+func (r *Record) Learn(slot string, fact Fact) bool {
+	if old, known := r.Facts[slot]; known && old == fact {
+		return false
+	}
+	r.Facts = r.Facts.with(slot, fact)
+	return true
 }

@@ -13,22 +13,97 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/mig"
 )
 
-// Publish returns what the API server is told about the devices: one list of
-// devices per GPU, each of which becomes a slice of its own, so that a change on
-// one GPU rewrites one slice. The order is that of the published names and does
-// not depend on the order of the input.
+// Slice is the content of one ResourceSlice: counter sets or devices.
+type Slice struct {
+	Counters []resourceapi.CounterSet
+	Devices  []resourceapi.Device
+}
+
+// maxCounterSets is how many counter sets a ResourceSlice may have
+// (resource.k8s.io, ResourceSliceMaxCounterSets).
+const maxCounterSets = 8
+
+// Publish returns what the API server is told about the GPUs: first the counter
+// sets, in slices of their own, then one slice of devices per GPU, so that a
+// change on one GPU rewrites one slice. The order is that of the published names
+// and does not depend on the order of the input.
 //
-// Names, attributes, their types and the capacity are those of the upstream
-// driver, so that selectors written for it keep matching. A GPU that publishes
-// one device needs no counters.
-func Publish(devices []Device) [][]resourceapi.Device {
-	sorted := slices.Clone(devices)
-	slices.SortFunc(sorted, func(a, b Device) int { return compareNames(a.Name, b.Name) })
-	out := make([][]resourceapi.Device, 0, len(sorted))
-	for _, d := range sorted {
-		out = append(out, []resourceapi.Device{whole(d)})
+// Names, attributes, their types, capacities and counters are those of the
+// upstream driver, so that selectors written for it keep matching. A GPU that
+// publishes one device needs no counters, and where the cluster would not keep
+// them there are none: then nothing that overlaps is among the slots.
+func Publish(offerings []Offering, can Abilities) []Slice {
+	sorted := slices.Clone(offerings)
+	slices.SortFunc(sorted, func(a, b Offering) int { return compareNames(a.Name, b.Name) })
+	var sets []resourceapi.CounterSet
+	var devices []Slice
+	for _, o := range sorted {
+		if len(o.Slots) == 0 {
+			continue
+		}
+		o.counted = can.Partitions && len(o.Slots) > 1
+		if o.counted {
+			sets = append(sets, resourceapi.CounterSet{Name: o.counterSet(), Counters: counters(o.total())})
+		}
+		devices = append(devices, Slice{Devices: o.devices()})
+	}
+	var out []Slice
+	for chunk := range slices.Chunk(sets, maxCounterSets) {
+		out = append(out, Slice{Counters: chunk})
+	}
+	return append(out, devices...)
+}
+
+func (o Offering) counterSet() string { return o.Name + "-counter-set" }
+
+// total is what the whole GPU has. A slot that was published under an earlier
+// driver may have more of something than any profile has now.
+func (o Offering) total() mig.Amounts {
+	var total mig.Amounts
+	if o.MIG != nil {
+		total = o.MIG.Geometry.Total()
+	}
+	for _, l := range o.Slots {
+		if l.Part != nil {
+			total = total.Cover(l.Part.cost())
+		}
+	}
+	return total
+}
+
+func counters(amounts mig.Amounts) map[string]resourceapi.Counter {
+	out := make(map[string]resourceapi.Counter, len(amounts))
+	for _, a := range amounts {
+		out[a.Name] = resourceapi.Counter{Value: quantity(a)}
+	}
+	return out
+}
+
+// quantity writes an amount as the upstream driver does: bytes in powers of 1024.
+func quantity(a mig.Amount) resource.Quantity {
+	return *resource.NewQuantity(a.Value, resource.BinarySI)
+}
+
+// devices are the GPU's devices in the order of its slots.
+func (o Offering) devices() []resourceapi.Device {
+	out := make([]resourceapi.Device, 0, len(o.Slots))
+	for _, l := range o.Slots {
+		var dev resourceapi.Device
+		amounts := o.total()
+		if l.Part == nil {
+			dev = o.wholeDevice(amounts)
+		} else {
+			amounts = l.Part.cost()
+			dev = o.partDevice(l, amounts)
+		}
+		dev.Taints = o.taints(l)
+		if o.counted {
+			dev.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: o.counterSet(), Counters: counters(amounts)}}
+		}
+		out = append(out, dev)
 	}
 	return out
 }
@@ -46,55 +121,144 @@ func compareNames(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// whole is the device of a whole GPU.
-func whole(d Device) resourceapi.Device {
-	attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}
-	text := func(name resourceapi.QualifiedName, v string) {
-		if v != "" {
-			attributes[name] = resourceapi.DeviceAttribute{StringValue: &v}
-		}
+// facts are the attributes of a device; what is not known is left out.
+type facts map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
+
+func (f facts) text(name resourceapi.QualifiedName, v string) {
+	if v != "" {
+		f[name] = resourceapi.DeviceAttribute{StringValue: &v}
 	}
-	version := func(name resourceapi.QualifiedName, v string) {
-		if v != "" {
-			attributes[name] = resourceapi.DeviceAttribute{VersionValue: &v}
-		}
+}
+
+func (f facts) version(name resourceapi.QualifiedName, v string) {
+	if v != "" {
+		f[name] = resourceapi.DeviceAttribute{VersionValue: &v}
 	}
-	text("type", api.TypeGPU)
-	text("uuid", d.UUID)
-	text("productName", d.Product)
-	text("brand", d.Brand)
-	text("architecture", d.Architecture)
-	version("cudaComputeCapability", d.ComputeCapability)
-	version("driverVersion", d.DriverVersion)
-	version("cudaDriverVersion", d.CUDAVersion)
-	text("resource.kubernetes.io/pciBusID", d.Address)
+}
+
+// common are the facts that a GPU and its partitions share.
+func (g GPU) common() facts {
+	f := facts{}
+	f.text("productName", g.Product)
+	f.text("brand", g.Brand)
+	f.text("architecture", g.Architecture)
+	f.version("cudaComputeCapability", g.ComputeCapability)
+	f.version("driverVersion", g.DriverVersion)
+	f.version("cudaDriverVersion", g.CUDAVersion)
+	f.text("resource.kubernetes.io/pciBusID", g.Address)
+	f.text("resource.kubernetes.io/pcieRoot", g.PCIeRoot)
+	f.text("addressingMode", g.AddressingMode)
+	if g.NUMANode != nil {
+		node := int64(*g.NUMANode)
+		f["resource.kubernetes.io/numaNode"] = resourceapi.DeviceAttribute{IntValue: &node}
+	}
+	return f
+}
+
+// Whole is the device of the whole GPU, as selectors see it: what a policy's
+// gpuSelector is about. It has no owner yet.
+func (g GPU) Whole() resourceapi.Device {
+	f := g.common()
+	f.text("type", api.TypeGPU)
+	f.text("uuid", g.UUID)
 	// The name that earlier releases of the upstream driver used.
-	text("pcieBusID", d.Address)
-	text("resource.kubernetes.io/pcieRoot", d.PCIeRoot)
-	text("addressingMode", d.AddressingMode)
-	if d.NUMANode != nil {
-		node := int64(*d.NUMANode)
-		attributes["resource.kubernetes.io/numaNode"] = resourceapi.DeviceAttribute{IntValue: &node}
-	}
-	dev := resourceapi.Device{Name: d.Name, Attributes: attributes, Taints: taints(d)}
-	if d.MemoryBytes > 0 {
+	f.text("pcieBusID", g.Address)
+	dev := resourceapi.Device{Name: g.Name, Attributes: f}
+	if g.MemoryBytes > 0 {
 		dev.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
-			"memory": {Value: *resource.NewQuantity(d.MemoryBytes, resource.BinarySI)},
+			"memory": {Value: *resource.NewQuantity(g.MemoryBytes, resource.BinarySI)},
 		}
 	} else {
 		// Unknown is not zero: a selector on memory must not match.
-		text("memoryType", "unified")
+		f.text("memoryType", "unified")
 	}
 	return dev
 }
 
-// taints keeps claims from a device that may not be handed out.
-func taints(d Device) []resourceapi.DeviceTaint {
-	key := map[Condition]string{Lost: api.TaintGPULost, Held: api.TaintHeld, Fenced: api.TaintFenced}[d.Condition]
-	if key == "" {
-		return nil
+// wholeDevice is Whole as published. Where claims decide whether the GPU is
+// partitioned it tells its engines, as the upstream driver does. Its memory is
+// always all of it, never that of the largest partition.
+func (o Offering) wholeDevice(total mig.Amounts) resourceapi.Device {
+	dev := o.Whole()
+	facts(dev.Attributes).text(api.AttributePolicy, o.Owner.Policy)
+	if o.MIG == nil || !o.MIG.Switchable {
+		return dev
 	}
-	return []resourceapi.DeviceTaint{{Key: key, Effect: resourceapi.DeviceTaintEffectNoSchedule}}
+	for name, c := range engines(total) {
+		if name == "memory" {
+			continue
+		}
+		if dev.Capacity == nil {
+			dev.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
+		}
+		dev.Capacity[name] = c
+	}
+	return dev
+}
+
+// partDevice is the device of a partition.
+func (o Offering) partDevice(l Listed, amounts mig.Amounts) resourceapi.Device {
+	f := o.common()
+	f.text("type", api.TypeMIG)
+	f.text("uuid", l.Part.UUID)
+	f.text("parentUUID", o.UUID)
+	f.text("profile", l.Part.Profile.Name)
+	f.text(api.AttributePolicy, o.Owner.Policy)
+	dev := resourceapi.Device{Name: l.Name, Attributes: f, Capacity: engines(amounts)}
+	if l.Part.UUID != "" {
+		// The upstream driver tells of instances that are there, and of no others,
+		// which memory slices they have.
+		for i := l.Part.Start; i < l.Part.Start+l.Part.Size; i++ {
+			name := resourceapi.QualifiedName("memorySlice" + strconv.Itoa(i))
+			dev.Capacity[name] = resourceapi.DeviceCapacity{Value: *resource.NewQuantity(1, resource.DecimalSI)}
+		}
+	}
+	return dev
+}
+
+// engines are amounts as capacities, which have the names of the counters in
+// another case; memory slices are none.
+func engines(amounts mig.Amounts) map[resourceapi.QualifiedName]resourceapi.DeviceCapacity {
+	names := map[string]resourceapi.QualifiedName{
+		"multiprocessors": "multiprocessors", "copy-engines": "copyEngines", "decoders": "decoders",
+		"encoders": "encoders", "jpeg-engines": "jpegEngines", "ofa-engines": "ofaEngines", "memory": "memory",
+	}
+	out := map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
+	for _, a := range amounts {
+		if name, ok := names[a.Name]; ok {
+			out[name] = resourceapi.DeviceCapacity{Value: quantity(a)}
+		}
+	}
+	return out
+}
+
+// taints keep claims from a slot that may not be handed out.
+func (o Offering) taints(l Listed) []resourceapi.DeviceTaint {
+	var out []resourceapi.DeviceTaint
+	add := func(key string) {
+		out = append(out, resourceapi.DeviceTaint{Key: key, Effect: resourceapi.DeviceTaintEffectNoSchedule})
+	}
+	key := map[Condition]string{Lost: api.TaintGPULost, Held: api.TaintHeld, Fenced: api.TaintFenced}[o.Condition]
+	switch {
+	case key != "":
+		add(key)
+	case l.Part == nil && o.Stuck != "", o.stray(l):
+		add(api.TaintHeld)
+	}
+	if l.Retiring != 0 {
+		add(api.TaintRetired)
+	}
+	return out
+}
+
+// stray says whether the slot is an instance that somebody uses without a claim.
+func (o Offering) stray(l Listed) bool {
+	for _, i := range o.Instances {
+		if l.Part != nil && i.UUID != "" && i.UUID == l.Part.UUID {
+			return i.Stray
+		}
+	}
+	return false
 }
 
 // Semver turns a version as NVIDIA writes it into the three numbers that a

@@ -3,30 +3,59 @@
 
 package sharing
 
-// Release returns what to undo because the claim ends: its record, whose steps
-// run backwards, and a fence for every GPU it held that cannot be reached now.
-// devices are the node's by published name.
-func Release(rec Record, devices map[string]Device) (Record, []Fence) {
+// Released is what the end of a claim comes to.
+type Released struct {
+	// Undo is the record whose steps run backwards now.
+	Undo Record
+	// Owed is what stays of the record because its hardware cannot be reached:
+	// it is undone once it can. Without steps nothing is owed.
+	Owed Record
+	// Fences set apart the GPUs that the claim held and that cannot be reached.
+	Fences []Fence
+}
+
+// Release returns what to undo because the claim ends. devices are the node's by
+// published name.
+func Release(rec Record, devices map[string]Device) Released {
 	rec.State = Releasing
-	var fences []Fence
+	lost := map[string]bool{}
+	for _, d := range devices {
+		lost[d.Address] = d.Condition == Lost
+	}
+	r := Released{Undo: rec, Owed: rec}
+	r.Undo.Steps, r.Owed.Steps, r.Owed.Holds, r.Owed.Grant = nil, nil, nil, nil
+	for _, s := range rec.Steps {
+		// A CDI spec is no hardware, whatever it is about.
+		if _, file := s.(WriteSpec); !file && lost[s.GPUs()[0]] {
+			r.Owed.Steps = append(r.Owed.Steps, s)
+		} else {
+			r.Undo.Steps = append(r.Undo.Steps, s)
+		}
+	}
 	for _, h := range rec.Holds {
-		d, ok := devices[h.Slot]
+		d, ok := devices[GPUOf(h.Slot)]
 		if h.Admin || !ok || d.Condition != Lost {
 			continue
 		}
-		fences = append(fences, Fence{
+		r.Owed.Holds = append(r.Owed.Holds, h)
+		r.Fences = append(r.Fences, Fence{
 			Address:   d.Address,
 			Condition: Fenced,
 			Why:       "claim " + h.Namespace + "/" + h.Name + " was released while the GPU did not answer",
 		})
 	}
-	return rec, fences
+	return r
 }
 
 // Fence is the journal's record that a GPU is set apart. Address is the GPU's;
-// Condition is Held or Fenced.
+// Condition is Held, Fenced or Stuck.
 type Fence struct {
 	Address   string
 	Condition Condition
 	Why       string
+}
+
+// StuckFence says that the MIG mode of a GPU could not be switched off.
+func StuckFence(address string, err error) Fence {
+	return Fence{Address: address, Condition: Stuck, Why: "its MIG mode could not be switched off after the last partition: " + err.Error()}
 }

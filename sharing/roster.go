@@ -5,6 +5,7 @@ package sharing
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -21,7 +22,7 @@ type Look struct {
 	// Boot is the id of the boot it was taken in.
 	Boot string
 	// GPUs are those that answered every question; they have no Name yet.
-	GPUs []GPU
+	GPUs []Present
 	// Sick are those that did not. Address may be "" when not even that could
 	// be read.
 	Sick []Sick
@@ -45,7 +46,11 @@ func Roster(look Look, known map[string]Known, fences map[string]Fence, suspect 
 	for address, k := range known {
 		names[address] = k.Name
 	}
-	names = names.Assign(look.GPUs)
+	var facts []GPU
+	for _, g := range look.GPUs {
+		facts = append(facts, g.GPU)
+	}
+	names = names.Assign(facts)
 	var devices []Device
 	var news []Known
 	seen := map[string]bool{}
@@ -53,7 +58,7 @@ func Roster(look Look, known map[string]Known, fences map[string]Fence, suspect 
 		g.Name = names[g.Address]
 		seen[g.Address] = true
 		devices = append(devices, conditioned(g, fences, suspect))
-		if k := (Known{GPU: g, Boot: look.Boot}); !sameKnown(known[g.Address], k) {
+		if k := (Known{GPU: g.GPU, Boot: look.Boot}); !sameKnown(known[g.Address], k) {
 			news = append(news, k)
 		}
 	}
@@ -71,14 +76,19 @@ func Roster(look Look, known map[string]Known, fences map[string]Fence, suspect 
 	return devices, news
 }
 
-func conditioned(g GPU, fences map[string]Fence, suspect string) Device {
-	if f, ok := fences[g.Address]; ok {
-		return Device{GPU: g, Condition: f.Condition, Why: f.Why}
+func conditioned(g Present, fences map[string]Fence, suspect string) Device {
+	d := Device{GPU: g.GPU, Condition: Ready, MIGMode: g.MIGMode, Instances: slices.Clone(g.Instances)}
+	f, fenced := fences[g.Address]
+	switch {
+	case fenced && f.Condition == Stuck:
+		d.Stuck = f.Why
+	case fenced:
+		d.Condition, d.Why = f.Condition, f.Why
 	}
-	if suspect != "" {
-		return Device{GPU: g, Condition: Held, Why: suspect}
+	if suspect != "" && d.Condition == Ready {
+		d.Condition, d.Why = Held, suspect
 	}
-	return Device{GPU: g, Condition: Ready}
+	return d
 }
 
 func lost(g GPU, why string) Device {
@@ -88,14 +98,7 @@ func lost(g GPU, why string) Device {
 	return Device{GPU: g, Condition: Lost, Why: why}
 }
 
-func sameKnown(a, b Known) bool {
-	an, bn := a.NUMANode, b.NUMANode
-	if (an == nil) != (bn == nil) || (an != nil && *an != *bn) {
-		return false
-	}
-	a.NUMANode, b.NUMANode = nil, nil
-	return a == b
-}
+func sameKnown(a, b Known) bool { return reflect.DeepEqual(a, b) }
 
 // Summary says in one line what is on the roster, for the log.
 func Summary(devices []Device) string {

@@ -16,6 +16,14 @@ func gpu(address string, minor int) GPU {
 	return GPU{Address: address, Minor: minor, UUID: "GPU-" + address}
 }
 
+func present(gpus ...GPU) []Present {
+	var out []Present
+	for _, g := range gpus {
+		out = append(out, Present{GPU: g})
+	}
+	return out
+}
+
 func conditions(devices []Device) map[string]Condition {
 	out := map[string]Condition{}
 	for _, d := range devices {
@@ -35,21 +43,21 @@ func TestRoster(t *testing.T) {
 		suspect string
 		want    map[string]Condition
 	}{
-		"first look": {look: Look{Boot: "now", GPUs: []GPU{b, a}},
+		"first look": {look: Look{Boot: "now", GPUs: present(b, a)},
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Ready}},
-		"sick at a first look": {look: Look{Boot: "now", GPUs: []GPU{a}, Sick: []Sick{{Address: b.Address, Why: "x"}}},
+		"sick at a first look": {look: Look{Boot: "now", GPUs: present(a), Sick: []Sick{{Address: b.Address, Why: "x"}}},
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready}},
-		"gone in this boot": {look: Look{Boot: "now", GPUs: []GPU{a}}, known: known,
+		"gone in this boot": {look: Look{Boot: "now", GPUs: present(a)}, known: known,
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Lost}},
-		"taken out before this boot": {look: Look{Boot: "next", GPUs: []GPU{a}}, known: known,
+		"taken out before this boot": {look: Look{Boot: "next", GPUs: present(a)}, known: known,
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready}},
-		"minors moved": {look: Look{Boot: "next", GPUs: []GPU{gpu(b.Address, 0), gpu(a.Address, 1)}}, known: known,
+		"minors moved": {look: Look{Boot: "next", GPUs: present(gpu(b.Address, 0), gpu(a.Address, 1))}, known: known,
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Ready}},
-		"a new one with a taken minor": {look: Look{Boot: "now", GPUs: []GPU{a, b, gpu("0000:03:00.0", 1)}}, known: known,
+		"a new one with a taken minor": {look: Look{Boot: "now", GPUs: present(a, b, gpu("0000:03:00.0", 1))}, known: known,
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Ready, "gpu-1@0000:02:00.0": Ready, "gpu-2@0000:03:00.0": Ready}},
-		"suspect": {look: Look{Boot: "now", GPUs: []GPU{a}}, suspect: "lost records",
+		"suspect": {look: Look{Boot: "now", GPUs: present(a)}, suspect: "lost records",
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Held}},
-		"fenced": {look: Look{Boot: "now", GPUs: []GPU{a}}, fences: map[string]Fence{a.Address: {Condition: Fenced}},
+		"fenced": {look: Look{Boot: "now", GPUs: present(a)}, fences: map[string]Fence{a.Address: {Condition: Fenced}},
 			want: map[string]Condition{"gpu-0@0000:01:00.0": Fenced}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +71,7 @@ func TestRoster(t *testing.T) {
 
 // What was remembered is not news, whatever the order of the look.
 func TestRosterRemembersOnce(t *testing.T) {
-	look := Look{Boot: "b", GPUs: []GPU{gpu("0000:01:00.0", 0), gpu("0000:02:00.0", 1)}}
+	look := Look{Boot: "b", GPUs: present(gpu("0000:01:00.0", 0), gpu("0000:02:00.0", 1))}
 	node := 1
 	look.GPUs[0].NUMANode = &node
 	_, news := Roster(look, nil, nil, "")
@@ -109,17 +117,21 @@ func TestNamesStayWithTheHardware(t *testing.T) {
 	})
 }
 
+func published(d Device) Offering {
+	return Offering{Device: d, Slots: []Listed{{Slot: Slot{Name: d.Name}}}}
+}
+
 func TestPublishOrder(t *testing.T) {
-	var devices []Device
+	var offerings []Offering
 	for _, i := range []int{10, 2, 0, 1} {
-		devices = append(devices, Device{GPU: GPU{Name: fmt.Sprintf("gpu-%d", i), Address: fmt.Sprintf("0000:%02d:00.0", i)}, Condition: Ready})
+		offerings = append(offerings, published(Device{GPU: GPU{Name: fmt.Sprintf("gpu-%d", i), Address: fmt.Sprintf("0000:%02d:00.0", i)}, Condition: Ready}))
 	}
 	var got []string
-	for _, slice := range Publish(devices) {
-		if len(slice) != 1 {
-			t.Errorf("%d devices in a GPU's slice", len(slice))
+	for _, slice := range Publish(offerings, Abilities{Partitions: true}) {
+		if len(slice.Devices) != 1 || len(slice.Counters) != 0 || len(slice.Devices[0].ConsumesCounters) != 0 {
+			t.Errorf("%d devices and %d counter sets in a GPU's slice, want one device and none", len(slice.Devices), len(slice.Counters))
 		}
-		got = append(got, slice[0].Name)
+		got = append(got, slice.Devices[0].Name)
 	}
 	if d := cmp.Diff([]string{"gpu-0", "gpu-1", "gpu-2", "gpu-10"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -128,7 +140,7 @@ func TestPublishOrder(t *testing.T) {
 
 func TestPublishTaints(t *testing.T) {
 	for condition, key := range map[Condition]string{Lost: "gpu.nvidia.com/gpu-lost", Held: "cotenant.dev/held", Fenced: "cotenant.dev/fenced"} {
-		d := Publish([]Device{{GPU: GPU{Name: "gpu-0"}, Condition: condition}})[0][0]
+		d := Publish([]Offering{published(Device{GPU: GPU{Name: "gpu-0"}, Condition: condition})}, Abilities{})[0].Devices[0]
 		if len(d.Taints) != 1 || d.Taints[0].Key != key || d.Taints[0].Effect != resourceapi.DeviceTaintEffectNoSchedule {
 			t.Errorf("%s: taints %+v, want %s", condition, d.Taints, key)
 		}

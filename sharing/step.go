@@ -3,15 +3,53 @@
 
 package sharing
 
+import "github.com/cotenant-dev/cotenant/mig"
+
 // Step is one reversible change to the node. Every step that can ever happen is
 // in this file; a step is written to the journal before it runs, and it is
 // undone from there.
 //
-// A step may run twice, and may be undone twice or without having run.
+// A step may run twice, and may be undone twice or without having run. What it
+// learns (Facts) is in the journal before the next one runs.
 type Step interface {
 	step()
 	// GPUs are the PCI addresses it touches.
 	GPUs() []string
+}
+
+// SwitchMIG makes the MIG mode of a GPU what On says. Undone, a mode that was
+// switched on goes off again, unless there are still instances.
+type SwitchMIG struct {
+	Address string
+	On      bool
+}
+
+// CreateGPUInstance makes a GPU instance; undone, it is destroyed with what is
+// in it. It learns the instance's id.
+type CreateGPUInstance struct {
+	Place
+}
+
+// CreateComputeInstance makes the compute instance that has all of the GPU
+// instance of the same slot. It learns the id and the UUID. Undoing it is part
+// of undoing the GPU instance, whose id may be known when this one's is not.
+type CreateComputeInstance struct {
+	Place
+}
+
+// FindInstance learns what is known of an instance that is there. It changes
+// nothing, and there is nothing to undo.
+type FindInstance struct {
+	Place
+	// Optional: the partition need not be there. Admin access sees what is.
+	Optional bool
+}
+
+// Place is where on a node a partition is.
+type Place struct {
+	Slot    string
+	Address string
+	mig.Partition
 }
 
 // WriteSpec puts the CDI spec of a claim where the container runtime finds it;
@@ -29,9 +67,21 @@ type SpecDevice struct {
 	// replaced, and what was granted is gone.
 	Address string
 	UUID    string
+	// Slot is the partition whose facts the device needs, or "" for a whole GPU.
+	Slot string
 }
 
-func (WriteSpec) step() {}
+func (SwitchMIG) step()             {}
+func (CreateGPUInstance) step()     {}
+func (CreateComputeInstance) step() {}
+func (FindInstance) step()          {}
+func (WriteSpec) step()             {}
+
+// GPUs returns the one address.
+func (s SwitchMIG) GPUs() []string { return []string{s.Address} }
+
+// GPUs returns the one address.
+func (p Place) GPUs() []string { return []string{p.Address} }
 
 // GPUs returns the addresses of the spec's devices, each once.
 func (s WriteSpec) GPUs() []string {

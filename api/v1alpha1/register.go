@@ -22,7 +22,7 @@ func GroupVersion() schema.GroupVersion {
 // AddToScheme adds this package's kinds to the scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	gv := GroupVersion()
-	s.AddKnownTypes(gv, &GPUClass{}, &GPUClassList{}, &SharingPolicy{}, &SharingPolicyList{})
+	s.AddKnownTypes(gv, &GPUClass{}, &GPUClassList{}, &SharingPolicy{}, &SharingPolicyList{}, &GPUNode{}, &GPUNodeList{})
 	metav1.AddToGroupVersion(s, gv)
 	return nil
 }

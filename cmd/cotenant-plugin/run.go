@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,7 +20,9 @@ import (
 	"github.com/cotenant-dev/cotenant/plugin"
 	"github.com/cotenant-dev/cotenant/plugin/cdi"
 	"github.com/cotenant-dev/cotenant/plugin/journal"
+	"github.com/cotenant-dev/cotenant/plugin/kinds"
 	"github.com/cotenant-dev/cotenant/plugin/nvml"
+	"github.com/cotenant-dev/cotenant/plugin/selector"
 )
 
 // run constructs the plugin from the options and serves until the context ends.
@@ -45,10 +48,10 @@ func run(ctx context.Context, o *options) error {
 	}
 	specs := cdi.New(cdi.Config{
 		Dir: o.paths.CDIRoot, DriverRoot: o.paths.DriverRoot, HostDriverRoot: o.paths.HostDriverRoot,
-		DevRoot: o.paths.DevRoot, HookPath: hook, NVML: session.With, Load: o.paths.Load,
+		DevRoot: o.paths.DevRoot, ProcRoot: o.paths.ProcRoot, HookPath: hook, NVML: session.With, Load: o.paths.Load,
 	})
 	// 3 the cluster
-	client, err := newClient(o)
+	client, objects, err := newClients(o)
 	if err != nil {
 		return err
 	}
@@ -61,6 +64,7 @@ func run(ctx context.Context, o *options) error {
 	driver := plugin.New(plugin.Config{
 		NodeName: o.nodeName, Paths: o.paths, Client: client,
 		GPUs: session, Specs: specs, Records: store, Memory: store,
+		Kinds: kinds.New(objects), Match: selector.New().Match,
 	})
 	stopHealth, err := serveHealth(o.healthcheckPort, driver.Ready)
 	if err != nil {
@@ -101,18 +105,22 @@ func openJournal(ctx context.Context, path string) (*journal.Journal, error) {
 	return store, nil
 }
 
-func newClient(o *options) (kubernetes.Interface, error) {
+func newClients(o *options) (kubernetes.Interface, dynamic.Interface, error) {
 	cfg, err := clusterConfig(o.kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cfg.QPS, cfg.Burst = float32(o.qps), o.burst
 	cfg.UserAgent = "cotenant-plugin"
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make the client of the API server: %w", err)
+		return nil, nil, fmt.Errorf("make the client of the API server: %w", err)
 	}
-	return client, nil
+	objects, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the client of the API server: %w", err)
+	}
+	return client, objects, nil
 }
 
 func clusterConfig(kubeconfig string) (*rest.Config, error) {

@@ -14,6 +14,8 @@ import (
 	"github.com/sirupsen/logrus"
 	cdiapi "tags.cncf.io/container-device-interface/pkg/cdi"
 	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/cotenant-dev/cotenant/sharing"
 )
 
 // memoryLimitsHook reads limits from the container's own environment, which its
@@ -25,24 +27,32 @@ const memoryLimitsHook = "apply-cuda-memory-limits"
 type edits struct {
 	load   string
 	common specs.ContainerEdits
-	gpus   map[string]specs.ContainerEdits // by UUID
+	gpus   map[string]gpuEdits // by UUID
 }
 
-// edited returns the edits of the present driver load, with those of the GPUs
-// with these UUIDs among them.
-func (s *Specs) edited(uuids []string) (*edits, error) {
+// gpuEdits are those of one GPU. They are good for one minor number, which can
+// change when the GPU's MIG mode does.
+type gpuEdits struct {
+	minor int
+	edits specs.ContainerEdits
+}
+
+// edited returns the edits of the present driver load, with those of the GPUs of
+// these devices among them.
+func (s *Specs) edited(devices []sharing.SpecDevice) (*edits, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if load := s.cfg.Load(); s.cache == nil || s.cache.load != load {
-		s.cache = &edits{load: load, gpus: map[string]specs.ContainerEdits{}}
+		s.cache = &edits{load: load, gpus: map[string]gpuEdits{}}
 	}
 	var missing []string
-	for _, u := range uuids {
-		if _, ok := s.cache.gpus[u]; !ok {
-			missing = append(missing, u)
+	for _, d := range devices {
+		have, ok := s.cache.gpus[d.UUID]
+		if minor, known := s.minor(d.Address); !ok || known && minor != have.minor {
+			missing = append(missing, d.UUID)
 		}
 	}
-	if len(missing) == 0 && (len(uuids) > 0 || s.cache.common.Env != nil) {
+	if len(missing) == 0 && (len(devices) > 0 || s.cache.common.Env != nil) {
 		return s.cache.copy(), nil
 	}
 	err := s.cfg.NVML(func(lib nvml.Interface) error { return s.generate(lib, s.cache, missing) })
@@ -55,7 +65,7 @@ func (s *Specs) edited(uuids []string) (*edits, error) {
 
 // copy lets a caller read while another one adds GPUs.
 func (e *edits) copy() *edits {
-	c := &edits{load: e.load, common: e.common, gpus: make(map[string]specs.ContainerEdits, len(e.gpus))}
+	c := &edits{load: e.load, common: e.common, gpus: make(map[string]gpuEdits, len(e.gpus))}
 	for u, g := range e.gpus {
 		c.gpus[u] = g
 	}
@@ -94,6 +104,10 @@ func (s *Specs) generate(lib nvml.Interface, into *edits, uuids []string) error 
 		into.common.Env = append(into.common.Env, visibleDevices+"=void")
 	}
 	for _, uuid := range uuids {
+		minor, err := askMinor(lib, uuid)
+		if err != nil {
+			return err
+		}
 		devices, err := gen.GetDeviceSpecsByID(uuid)
 		if err != nil {
 			return fmt.Errorf("work out what a container needs for %s: %w", uuid, err)
@@ -105,7 +119,7 @@ func (s *Specs) generate(lib nvml.Interface, into *edits, uuids []string) error 
 		if err := s.finish(spec); err != nil {
 			return err
 		}
-		into.gpus[uuid] = spec.ContainerEdits
+		into.gpus[uuid] = gpuEdits{minor: minor, edits: spec.ContainerEdits}
 	}
 	return nil
 }

@@ -35,6 +35,8 @@ type Config struct {
 	// DriverRoot and DevRoot are where this process sees the driver's files and
 	// the directory above "dev"; HostDriverRoot is where the runtime does.
 	DriverRoot, HostDriverRoot, DevRoot string
+	// ProcRoot is procfs: the driver tells there who may use a MIG instance.
+	ProcRoot string
 	// HookPath is where the runtime finds nvidia-cdi-hook.
 	HookPath string
 	// NVML runs a function with the library open and alone in it.
@@ -85,8 +87,8 @@ func (s *Specs) List() ([]string, error) {
 
 // Write makes the claim's file what the step says. A file that is that already
 // is not written again.
-func (s *Specs) Write(_ context.Context, step sharing.WriteSpec) error {
-	want, err := s.render(step)
+func (s *Specs) Write(_ context.Context, step sharing.WriteSpec, facts sharing.Facts) error {
+	want, err := s.render(step, facts)
 	if err != nil {
 		return err
 	}
@@ -135,12 +137,8 @@ func (s *Specs) Remove(claim string) error {
 
 // render returns the file's content: valid, and the same for the same step and
 // driver.
-func (s *Specs) render(step sharing.WriteSpec) ([]byte, error) {
-	var uuids []string
-	for _, d := range step.Devices {
-		uuids = append(uuids, d.UUID)
-	}
-	e, err := s.edited(uuids)
+func (s *Specs) render(step sharing.WriteSpec, facts sharing.Facts) ([]byte, error) {
+	e, err := s.edited(step.Devices)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +147,15 @@ func (s *Specs) render(step sharing.WriteSpec) ([]byte, error) {
 		if err := parser.ValidateDeviceName(d.Name); err != nil {
 			return nil, api.Errorf(api.Internal, "CDI device name %q: %w", d.Name, err)
 		}
-		spec.Devices = append(spec.Devices, specs.Device{Name: d.Name, ContainerEdits: e.gpus[d.UUID]})
+		edits := e.gpus[d.UUID].edits
+		// A partition that is not there has no nodes of its own. Only who watches it
+		// gets that far.
+		if fact, ok := facts[d.Slot]; ok && d.Slot != "" {
+			if edits, err = s.withCapabilities(edits, e.gpus[d.UUID].minor, fact); err != nil {
+				return nil, err
+			}
+		}
+		spec.Devices = append(spec.Devices, specs.Device{Name: d.Name, ContainerEdits: edits})
 	}
 	if spec.Version, err = specs.MinimumRequiredVersion(spec); err != nil {
 		return nil, fmt.Errorf("find the CDI version: %w", err)

@@ -4,8 +4,10 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -45,20 +47,30 @@ func (j *Journal) Claims() ([]sharing.Record, error) {
 	return recs, err
 }
 
-// Holds returns who holds the slots, in the order asked.
-func (j *Journal) Holds(slots ...string) ([]sharing.Hold, error) {
+// Holds returns who holds the GPUs with these names or any part of them, in the
+// order asked.
+func (j *Journal) Holds(gpus ...string) ([]sharing.Hold, error) {
 	var holds []sharing.Hold
 	err := j.db.View(func(tx *bbolt.Tx) error {
-		for _, slot := range slots {
-			b := sub(tx, bucketHolds).Bucket([]byte(slot))
-			if b == nil {
-				continue
+		all := sub(tx, bucketHolds)
+		for _, gpu := range slices.Compact(slices.Sorted(slices.Values(gpus))) {
+			slots := []string{gpu}
+			prefix := []byte(gpu + "-")
+			c := all.Cursor()
+			for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+				slots = append(slots, string(k))
 			}
-			got, err := holdsOf(slot, b)
-			if err != nil {
-				return err
+			for _, slot := range slots {
+				b := all.Bucket([]byte(slot))
+				if b == nil {
+					continue
+				}
+				got, err := holdsOf(slot, b)
+				if err != nil {
+					return err
+				}
+				holds = append(holds, got...)
 			}
-			holds = append(holds, got...)
 		}
 		return nil
 	})
@@ -73,7 +85,7 @@ func holdsOf(slot string, b *bbolt.Bucket) ([]sharing.Hold, error) {
 			if err := json.Unmarshal(raw, &v); err != nil {
 				return fmt.Errorf("hold of claim %s on %s: %w", uid, slot, err)
 			}
-			holds = append(holds, sharing.Hold{Slot: slot, Claim: string(uid), Share: shareOf(share), Namespace: v.Namespace, Name: v.Name, Admin: v.Admin})
+			holds = append(holds, sharing.Hold{Slot: slot, Claim: string(uid), Share: shareOf(share), Namespace: v.Namespace, Name: v.Name, Admin: v.Admin, Found: v.Found})
 			return nil
 		})
 	})
@@ -107,23 +119,27 @@ func put(tx *bbolt.Tx, rec sharing.Record) error {
 }
 
 // Forget removes the record of a claim and its holds, and sets up the fences, in
-// one transaction. A claim that is not recorded is no error.
-func (j *Journal) Forget(uid string, fences ...sharing.Fence) error {
-	return j.update(func(tx *bbolt.Tx) error { return forget(tx, uid, fences) })
+// one transaction. A claim that is not recorded is no error. What is still owed
+// takes the record's place.
+func (j *Journal) Forget(owed sharing.Record, fences ...sharing.Fence) error {
+	return j.update(func(tx *bbolt.Tx) error { return forget(tx, owed, fences) })
 }
 
-func forget(tx *bbolt.Tx, uid string, fences []sharing.Fence) error {
-	old, err := recorded(tx, uid)
+func forget(tx *bbolt.Tx, owed sharing.Record, fences []sharing.Fence) error {
+	if err := putFences(tx, fences); err != nil {
+		return err
+	}
+	if len(owed.Steps) > 0 {
+		return put(tx, owed)
+	}
+	old, err := recorded(tx, owed.UID)
 	if err != nil {
 		return err
 	}
 	if err := dropHolds(tx, old); err != nil {
 		return err
 	}
-	if err := putFences(tx, fences); err != nil {
-		return err
-	}
-	return sub(tx, bucketClaims).Delete([]byte(uid))
+	return sub(tx, bucketClaims).Delete([]byte(owed.UID))
 }
 
 func recorded(tx *bbolt.Tx, uid string) (sharing.Record, error) {
@@ -144,7 +160,7 @@ func putHolds(tx *bbolt.Tx, rec sharing.Record) error {
 		if err != nil {
 			return err
 		}
-		raw, err := json.Marshal(storedHolder{Namespace: rec.Namespace, Name: rec.Name, Admin: h.Admin})
+		raw, err := json.Marshal(storedHolder{Namespace: rec.Namespace, Name: rec.Name, Admin: h.Admin, Found: h.Found})
 		if err != nil {
 			return err
 		}

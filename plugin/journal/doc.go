@@ -5,14 +5,15 @@
 // that is held open for the plugin's life.
 //
 //	v1/
-//	  version      "1"
+//	  version      "2"
 //	  boot         boot id under which claims and fences were written
 //	  driver-load  id of the load of the NVIDIA driver they were written under
 //	  suspect      set while an earlier journal was lost and nobody has yet
 //	               compared claims and hardware; the value says why
-//	  claims/<uid>                   state, steps, holds, grant (JSON)
+//	  claims/<uid>                   state, steps, facts, holds, grant (JSON)
 //	  holds/<slot>/<uid>/<share>     who holds what, the index of the holds above
 //	  names/<pci address>            device name and last known facts (JSON)
+//	  slots/<pci address>            what is published of a GPU, retiring or not (JSON)
 //	  fences/<pci address>           GPUs set apart, and why (JSON)
 //	  quarantine/<uid>               records that could not be read, as found
 //

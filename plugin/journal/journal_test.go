@@ -127,8 +127,8 @@ func TestHoldsFollowTheirRecord(t *testing.T) {
 	if len(holds) != 2 || holds[0].Claim != "u1" || holds[1].Claim != "u2" {
 		t.Errorf("holds %+v, want u1 and u2 on gpu-1", holds)
 	}
-	ok(t, j.Forget("u1", sharing.Fence{Address: "0000:65:00.0", Condition: sharing.Fenced, Why: "because"}))
-	ok(t, j.Forget("u1"))
+	ok(t, j.Forget(sharing.Record{UID: "u1"}, sharing.Fence{Address: "0000:65:00.0", Condition: sharing.Fenced, Why: "because"}))
+	ok(t, j.Forget(sharing.Record{UID: "u1"}))
 	consistent(t, j)
 	fences, err := j.Fences()
 	ok(t, err)
@@ -147,7 +147,7 @@ func TestDamagedFiles(t *testing.T) {
 	for i := range 40 {
 		ok(t, j.Put(record(fmt.Sprintf("claim-%02d", i), fmt.Sprintf("gpu-%d", i%8))))
 	}
-	ok(t, j.Forget("claim-13"))
+	ok(t, j.Forget(sharing.Record{UID: "claim-13"}))
 	ok(t, j.Close())
 	sound, err := os.ReadFile(path)
 	ok(t, err)
@@ -301,7 +301,7 @@ func TestConcurrentWriters(t *testing.T) {
 				t.Errorf("a failing change returned %v", err)
 			}
 			if i%2 == 0 {
-				if err := j.Forget(uid); err != nil {
+				if err := j.Forget(sharing.Record{UID: uid}); err != nil {
 					t.Error(err)
 				}
 			}

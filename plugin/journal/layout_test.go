@@ -60,7 +60,7 @@ func TestJournalsOfEveryRelease(t *testing.T) {
 			consistent(t, j)
 			// and every claim in it can be released
 			for _, r := range recs {
-				ok(t, j.Forget(r.UID))
+				ok(t, j.Forget(sharing.Record{UID: r.UID}))
 			}
 			consistent(t, j)
 		})
@@ -90,7 +90,7 @@ func write(t *testing.T, golden, path string, recs []sharing.Record, fences map[
 		ok(t, j.Put(r))
 	}
 	for _, f := range fences {
-		ok(t, j.Forget("nobody", f))
+		ok(t, j.Forget(sharing.Record{UID: "nobody"}, f))
 	}
 	ok(t, j.Close())
 	raw, err := os.ReadFile(path)

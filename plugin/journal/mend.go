@@ -146,7 +146,7 @@ func (m *mender) fence(h sharing.Hold) error {
 	why := fmt.Sprintf("claim %s held it and its record cannot be read", h.Claim)
 	found := ""
 	err := sub(m.tx, bucketNames).ForEach(func(address, raw []byte) error {
-		if g, err := decodeGPU(address, raw); err == nil && g.Name == h.Slot {
+		if g, err := decodeGPU(address, raw); err == nil && g.Name == sharing.GPUOf(h.Slot) {
 			found = string(address)
 		}
 		return nil

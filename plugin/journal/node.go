@@ -29,7 +29,7 @@ func (j *Journal) Era() (sharing.Era, error) {
 func (j *Journal) Turn(e sharing.Era, forgotten []sharing.Record) error {
 	return j.update(func(tx *bbolt.Tx) error {
 		for _, rec := range forgotten {
-			if err := forget(tx, rec.UID, nil); err != nil {
+			if err := forget(tx, sharing.Record{UID: rec.UID}, nil); err != nil {
 				return err
 			}
 		}
@@ -58,19 +58,11 @@ func (j *Journal) Known() (map[string]sharing.Known, error) {
 	return known, err
 }
 
-func decodeGPU(address, raw []byte) (sharing.Known, error) {
-	var g storedGPU
-	if err := json.Unmarshal(raw, &g); err != nil {
-		return sharing.Known{}, fmt.Errorf("name of GPU %s: %w", address, err)
-	}
-	return sharing.Known{GPU: sharing.GPU(g.storedFacts), Boot: g.Boot}, nil
-}
-
 // Remember stores names and facts of GPUs.
 func (j *Journal) Remember(gpus []sharing.Known) error {
 	return j.update(func(tx *bbolt.Tx) error {
 		for _, g := range gpus {
-			raw, err := json.Marshal(storedGPU{storedFacts: storedFacts(g.GPU), Boot: g.Boot})
+			raw, err := json.Marshal(encodeGPU(g))
 			if err != nil {
 				return err
 			}
@@ -103,6 +95,44 @@ func (j *Journal) Unfence(address string) error {
 	return j.update(func(tx *bbolt.Tx) error { return sub(tx, bucketFences).Delete([]byte(address)) })
 }
 
+// Listed returns what is published of the GPUs, by PCI address.
+func (j *Journal) Listed() (map[string][]sharing.Listed, error) {
+	listed := map[string][]sharing.Listed{}
+	err := j.db.View(func(tx *bbolt.Tx) error {
+		return sub(tx, bucketSlots).ForEach(func(k, v []byte) error {
+			var stored []storedSlot
+			if err := json.Unmarshal(v, &stored); err != nil {
+				return fmt.Errorf("published slots of GPU %s: %w", k, err)
+			}
+			for _, s := range stored {
+				listed[string(k)] = append(listed[string(k)], s.decode())
+			}
+			return nil
+		})
+	})
+	return listed, err
+}
+
+// List replaces what is published of the GPUs that are named, in one transaction.
+func (j *Journal) List(slots map[string][]sharing.Listed) error {
+	return j.update(func(tx *bbolt.Tx) error {
+		for address, listed := range slots {
+			var stored []storedSlot
+			for _, l := range listed {
+				stored = append(stored, encodeSlot(l))
+			}
+			raw, err := json.Marshal(stored)
+			if err != nil {
+				return err
+			}
+			if err := sub(tx, bucketSlots).Put([]byte(address), raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Suspect returns why the whole node is held, or "".
 func (j *Journal) Suspect() (string, error) {
 	why := ""
@@ -126,6 +156,9 @@ func (j *Journal) Trust(fences ...sharing.Fence) error {
 
 func putFences(tx *bbolt.Tx, fences []sharing.Fence) error {
 	for _, f := range fences {
+		if f.Condition == sharing.Stuck && sub(tx, bucketFences).Get([]byte(f.Address)) != nil {
+			continue // what is there sets the whole GPU apart
+		}
 		raw, err := json.Marshal(storedFence{Condition: string(f.Condition), Why: f.Why})
 		if err != nil {
 			return err

@@ -11,7 +11,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-const layout = 1
+// layout is the version of the stored forms. 2 added MIG: steps, facts, profiles
+// and published slots; it reads 1.
+const layout = 2
 
 var (
 	bucketRoot       = []byte("v1")
@@ -19,6 +21,7 @@ var (
 	bucketHolds      = []byte("holds")
 	bucketNames      = []byte("names")
 	bucketFences     = []byte("fences")
+	bucketSlots      = []byte("slots")
 	bucketQuarantine = []byte("quarantine")
 
 	keyVersion = []byte("version")
@@ -27,22 +30,20 @@ var (
 	keySuspect = []byte("suspect")
 )
 
-// layOut makes the buckets of an empty file; on a file of this layout it adds
-// what is missing.
+// layOut makes the buckets of an empty file; on a file of an earlier layout it
+// adds what is missing. A release that reads only that one refuses it from then
+// on, rather than miss a step.
 func layOut(tx *bbolt.Tx) error {
 	root, err := tx.CreateBucketIfNotExists(bucketRoot)
 	if err != nil {
 		return err
 	}
-	for _, name := range [][]byte{bucketClaims, bucketHolds, bucketNames, bucketFences, bucketQuarantine} {
+	for _, name := range [][]byte{bucketClaims, bucketHolds, bucketNames, bucketFences, bucketSlots, bucketQuarantine} {
 		if _, err := root.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
 	}
-	if root.Get(keyVersion) == nil {
-		return root.Put(keyVersion, []byte(strconv.Itoa(layout)))
-	}
-	return nil
+	return root.Put(keyVersion, []byte(strconv.Itoa(layout)))
 }
 
 // checkLayout refuses what a newer release wrote.

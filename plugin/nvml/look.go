@@ -25,6 +25,7 @@ func (s *Session) Look(ctx context.Context) (sharing.Look, error) {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
+		s.handles = map[string]nvml.Device{}
 		for i := range n {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -66,8 +67,8 @@ func driverFacts(lib nvml.Interface) (sharing.GPU, error) {
 
 // ask gathers the facts of one GPU. On an error the address is set if it was
 // learnt.
-func (s *Session) ask(lib nvml.Interface, index int, common sharing.GPU) (sharing.GPU, error) {
-	g := common
+func (s *Session) ask(lib nvml.Interface, index int, common sharing.GPU) (sharing.Present, error) {
+	g := sharing.Present{GPU: common}
 	dev, ret := lib.DeviceGetHandleByIndex(index)
 	if err := fail(lib, fmt.Sprintf("nvmlDeviceGetHandleByIndex(%d)", index), ret); err != nil {
 		return g, err
@@ -81,12 +82,34 @@ func (s *Session) ask(lib nvml.Interface, index int, common sharing.GPU) (sharin
 		return g, err
 	}
 	for _, q := range questions {
-		if err := q(lib, dev, &g); err != nil {
+		if err := q(lib, dev, &g.GPU); err != nil {
 			return g, err
 		}
 	}
-	platform(s.sysRoot, &g)
+	if err := s.present(lib, dev, &g); err != nil {
+		return g, err
+	}
+	platform(s.sysRoot, &g.GPU)
+	s.handles[g.Address] = dev
 	return g, nil
+}
+
+// present adds what the GPU is now.
+func (s *Session) present(lib nvml.Interface, dev nvml.Device, g *sharing.Present) error {
+	p, err := s.partitioning(lib, dev, &g.GPU)
+	if err != nil || p == nil {
+		return err
+	}
+	g.MIG = p.facts
+	current, pending, ret := dev.GetMigMode()
+	if err := fail(lib, "nvmlDeviceGetMigMode", ret); err != nil {
+		return err
+	}
+	g.MIGMode = sharing.MIGMode{On: current == nvml.DEVICE_MIG_ENABLE, Pending: pending == nvml.DEVICE_MIG_ENABLE}
+	if g.On {
+		g.Instances, err = p.instances(lib, dev)
+	}
+	return err
 }
 
 // Processes returns how many processes use the GPU, counting compute, graphics
@@ -94,8 +117,8 @@ func (s *Session) ask(lib nvml.Interface, index int, common sharing.GPU) (sharin
 func (s *Session) Processes(_ context.Context, address string) (int, error) {
 	total := 0
 	err := s.With(func(lib nvml.Interface) error {
-		dev, ret := lib.DeviceGetHandleByPciBusId(address)
-		if err := fail(lib, "nvmlDeviceGetHandleByPciBusId("+address+")", ret); err != nil {
+		dev, err := s.device(lib, address)
+		if err != nil {
 			return err
 		}
 		for name, list := range map[string]func() ([]nvml.ProcessInfo, nvml.Return){

@@ -11,6 +11,9 @@ import (
 	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/sharing"
 )
 
 // ErrUnreachable is in every error that means: the driver itself does not answer.
@@ -30,13 +33,19 @@ type Session struct {
 	lib nvml.Interface // nil while no session is open
 	// load is the id of the driver load that the session was opened under.
 	load string
+	// What was learnt in this session. Handles are those of the last look, by PCI
+	// address; the others are by UUID. Only the UUID of a GPU whose mode turned out
+	// to need a reset outlives the session.
+	handles       map[string]nvml.Device
+	partitionings map[string]*partitioning
+	needsReset    map[string]bool
 }
 
 // New returns a session that is opened at its first use. loadNow returns the id
 // of the present load of the driver; when it changes, the session is opened
 // anew. sysRoot is where sysfs is seen.
 func New(source Source, sysRoot string, loadNow func() string) *Session {
-	return &Session{source: source, sysRoot: sysRoot, loadNow: loadNow}
+	return &Session{source: source, sysRoot: sysRoot, loadNow: loadNow, needsReset: map[string]bool{}}
 }
 
 // libraries is where drivers put the library, below their root.
@@ -89,6 +98,7 @@ func (s *Session) begin() error {
 		return fmt.Errorf("%w: nvmlInit says %s", ErrUnreachable, lib.ErrorString(ret))
 	}
 	s.lib, s.load = lib, load
+	s.handles, s.partitionings = map[string]nvml.Device{}, map[string]*partitioning{}
 	return nil
 }
 
@@ -106,12 +116,47 @@ func (s *Session) Close() {
 	}
 }
 
+// device returns the handle of the GPU at a PCI address.
+func (s *Session) device(lib nvml.Interface, address string) (nvml.Device, error) {
+	if dev, ok := s.handles[address]; ok {
+		return dev, nil
+	}
+	dev, ret := lib.DeviceGetHandleByPciBusId(address)
+	return dev, fail(lib, "nvmlDeviceGetHandleByPciBusId("+address+")", ret)
+}
+
+// partitioned runs f with a GPU that can be partitioned.
+func (s *Session) partitioned(address string, f func(nvml.Interface, nvml.Device, *partitioning) error) error {
+	return s.With(func(lib nvml.Interface) error {
+		dev, err := s.device(lib, address)
+		if err != nil {
+			return err
+		}
+		g := sharing.GPU{Address: address}
+		for _, q := range [...]question{uuid, memory} {
+			if err := q(lib, dev, &g); err != nil {
+				return err
+			}
+		}
+		p, err := s.partitioning(lib, dev, &g)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			return api.Errorf(api.Invalid, "the GPU at %s cannot be partitioned", address)
+		}
+		return f(lib, dev, p)
+	})
+}
+
 // fail turns a return code into an error once. Codes that concern the library as
 // a whole wrap ErrUnreachable.
 func fail(lib nvml.Interface, call string, ret nvml.Return) error {
 	switch ret {
 	case nvml.SUCCESS:
 		return nil
+	case nvml.ERROR_IN_USE:
+		return api.Errorf(api.InUse, "%s says %s", call, lib.ErrorString(ret))
 	case nvml.ERROR_UNINITIALIZED, nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return fmt.Errorf("%w: %s says %s", ErrUnreachable, call, lib.ErrorString(ret))
 	}

@@ -85,11 +85,11 @@ type brokenSpecs struct {
 	err error
 }
 
-func (b *brokenSpecs) Write(ctx context.Context, s sharing.WriteSpec) error {
+func (b *brokenSpecs) Write(ctx context.Context, s sharing.WriteSpec, facts sharing.Facts) error {
 	if b.err != nil {
 		return b.err
 	}
-	return b.Specs.Write(ctx, s)
+	return b.Specs.Write(ctx, s, facts)
 }
 
 func (b *brokenSpecs) Remove(claim string) error {

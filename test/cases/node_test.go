@@ -31,6 +31,8 @@ import (
 	"github.com/cotenant-dev/cotenant/plugin/cdi"
 	"github.com/cotenant-dev/cotenant/plugin/journal"
 	pluginnvml "github.com/cotenant-dev/cotenant/plugin/nvml"
+	"github.com/cotenant-dev/cotenant/plugin/selector"
+	"github.com/cotenant-dev/cotenant/sharing"
 	"github.com/cotenant-dev/cotenant/test/sim"
 	"github.com/cotenant-dev/cotenant/test/sim/nvmlapi"
 )
@@ -48,6 +50,10 @@ type node struct {
 	// wrap lets a test stand between the plugin and its specs.
 	wrapSpecs func(plugin.Specs) plugin.Specs
 	check     journal.Checker
+	kinds     *kinds
+	// gates are the API server's; its version is that of the client library.
+	gates  gates
+	retire sharing.Patience
 
 	store  *journal.Journal
 	driver *plugin.Driver
@@ -101,7 +107,7 @@ func newNode(t *testing.T, products []string, opts ...option) *node {
 	machine, err := sim.Create(filepath.Join(dir, "sim"), cfg)
 	ok(t, err)
 	root := machine.Root()
-	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, paths: plugin.Paths{
+	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, kinds: &kinds{}, gates: gates{version: "v1.37.2", partitions: true}, paths: plugin.Paths{
 		DriverRoot: root, HostDriverRoot: root, DevRoot: root,
 		ProcRoot: filepath.Join(root, "proc"), SysRoot: filepath.Join(root, "sys"),
 		CDIRoot: filepath.Join(dir, "cdi"),
@@ -120,6 +126,7 @@ func newNode(t *testing.T, products []string, opts ...option) *node {
 // UIDs, and a count of slice writes.
 func newAPIServer(n *node) *fake.Clientset {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, UID: "node-uid-1"}})
+	n.gates.serve(client)
 	var mu sync.Mutex
 	serial := 0
 	client.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -139,7 +146,10 @@ func newAPIServer(n *node) *fake.Clientset {
 		return false, nil, nil
 	})
 	for _, verb := range []string{"create", "update", "patch"} {
-		client.PrependReactor(verb, "resourceslices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		client.PrependReactor(verb, "resourceslices", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			if done, obj := n.gates.admit(a); done {
+				return true, obj, nil
+			}
 			n.writes.add()
 			return false, nil, nil
 		})
@@ -187,7 +197,7 @@ func (n *node) launch() error {
 	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(n.machine), nil }, n.paths.SysRoot, load)
 	var specs plugin.Specs = cdi.New(cdi.Config{
 		Dir: n.paths.CDIRoot, DriverRoot: n.paths.DriverRoot, HostDriverRoot: n.paths.HostDriverRoot, DevRoot: n.paths.DevRoot,
-		HookPath: "/usr/bin/nvidia-cdi-hook", NVML: session.With, Load: load,
+		ProcRoot: n.paths.ProcRoot, HookPath: "/usr/bin/nvidia-cdi-hook", NVML: session.With, Load: load,
 	})
 	if n.wrapSpecs != nil {
 		specs = n.wrapSpecs(specs)
@@ -196,6 +206,7 @@ func (n *node) launch() error {
 	n.driver = plugin.New(plugin.Config{
 		NodeName: n.name, Paths: n.paths, Client: n.client, GPUs: session, Specs: specs,
 		Records: store, Memory: store, LookEvery: 50 * time.Millisecond,
+		Kinds: n.kinds, Match: selector.New().Match, Retire: n.retire,
 	})
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(n.t, ktesting.NewConfig())))
 	n.cancel, n.done = cancel, make(chan error, 1)

@@ -30,8 +30,10 @@ var mayImport = map[room][]room{
 	"plugin/journal":   {"api", "mig", "sharing"},
 	"plugin/nvml":      {"api", "mig", "sharing"},
 	"plugin/cdi":       {"api", "mig", "sharing"},
+	"plugin/kinds":     {"api", "mig", "sharing"},
+	"plugin/selector":  {"api", "mig", "sharing"},
 	"controller":       {"api", "mig", "sharing"},
-	"cmd":              {"api", "mig", "sharing", "plugin", "plugin/journal", "plugin/nvml", "plugin/cdi", "controller"},
+	"cmd":              {"api", "mig", "sharing", "plugin", "plugin/journal", "plugin/nvml", "plugin/cdi", "plugin/kinds", "plugin/selector", "controller"},
 	"test/sim":         {},
 	"test/conformance": {"test/sim"},
 }

@@ -12,6 +12,9 @@ import (
 type Call struct {
 	Name string // the C function, "nvmlDeviceGetMemoryInfo_v2"
 	UUID string // the GPU it is about, "" for none
+	// Activated is told what a fault wants nvmlDeviceSetMigMode to answer as its
+	// second result. It is nil for every other call.
+	Activated func(Code)
 }
 
 // Query answers a call that changes nothing. f reads the state; faults strike
@@ -27,8 +30,11 @@ func (m *Machine) Query(c Call, f func(*State) Code) Code {
 }
 
 // Change answers a call that changes the machine. What f did is kept when it
-// answers Success, and otherwise forgotten.
+// answers Success, and otherwise forgotten. The call is logged first.
 func (m *Machine) Change(c Call, f func(*State) Code) Code {
+	if err := m.Log(Logged{Call: c.Name, UUID: c.UUID}); err != nil {
+		return DriverNotLoaded
+	}
 	return m.call(c, func() Code {
 		code := Unknown
 		err := m.update(func(s *State) error {
@@ -55,7 +61,7 @@ func (m *Machine) call(c Call, effect func() Code) Code {
 		return DriverNotLoaded
 	}
 	for _, f := range due {
-		if code := m.before(f, gpu); code != nil {
+		if code := m.before(c, f, gpu); code != nil {
 			return *code
 		}
 	}
@@ -69,7 +75,7 @@ func (m *Machine) call(c Call, effect func() Code) Code {
 }
 
 // before does what f asks for ahead of the effect. A result replaces the effect.
-func (m *Machine) before(f Fault, gpu int) *Code {
+func (m *Machine) before(c Call, f Fault, gpu int) *Code {
 	time.Sleep(f.Do.Delay)
 	for f.Do.Hang && m.armed(f.ID) {
 		time.Sleep(hangPoll)
@@ -83,6 +89,9 @@ func (m *Machine) before(f Fault, gpu int) *Code {
 	}
 	if f.Do.CrashBefore {
 		m.crash()
+	}
+	if f.Do.Activation != nil && c.Activated != nil {
+		c.Activated(*f.Do.Activation)
 	}
 	return f.Do.Return
 }

@@ -21,7 +21,7 @@ func (m *Machine) Check() error {
 // check proves what must hold of every state.
 func (s *State) check() error {
 	var errs []error
-	seen := map[string]int{}
+	seen, seqs := map[string]int{}, map[uint64]bool{}
 	for i, g := range s.GPUs {
 		errs = append(errs, g.check(s.NextOrdinal))
 		for _, key := range []string{
@@ -33,6 +33,7 @@ func (s *State) check() error {
 			}
 			seen[key] = i
 		}
+		errs = append(errs, s.checkSeqs(g, seqs))
 	}
 	errs = append(errs, s.checkProcesses(), s.checkEvents())
 	return errors.Join(errs...)
@@ -60,10 +61,8 @@ func (g GPU) check(nextOrdinal int) error {
 		return fmt.Errorf("GPU %s: compute mode %d does not exist", g.UUID, g.ComputeMode)
 	case !p.MIG && g.MIG != MIGMode{}:
 		return fmt.Errorf("GPU %s: MIG mode %+v on a %s, which has none", g.UUID, g.MIG, g.Product)
-	case !p.MIGNeedsReset && g.MIG.Current != g.MIG.Pending:
-		return fmt.Errorf("GPU %s: MIG mode %+v is pending on a %s, which needs no reset", g.UUID, g.MIG, g.Product)
 	}
-	return nil
+	return g.checkInstances(p)
 }
 
 func validComputeMode(mode int) bool {
@@ -84,6 +83,9 @@ func (s *State) checkProcesses() error {
 			return fmt.Errorf("process %d: kind %q is none of C, G and M", p.PID, p.Kind)
 		case s.overfull(g):
 			return fmt.Errorf("the processes of GPU %s hold %d MiB, more than it has", g.UUID, s.UsedMiB(g.UUID))
+		}
+		if err := s.checkPartition(p, g); err != nil {
+			return err
 		}
 	}
 	return nil

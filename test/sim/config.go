@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Config says what machine Create lays. The zero Driver and CUDA are those of
@@ -20,6 +21,11 @@ type Config struct {
 	// whichever are there) that become files of the driver root. Without it the
 	// root has placeholders, enough for a CDI spec and not for a container.
 	Bin string `json:"bin,omitempty"`
+
+	IDs            string        `json:"ids,omitempty"`            // see Options
+	UUIDs          string        `json:"uuids,omitempty"`          // see Options
+	ResetForbidden bool          `json:"resetForbidden,omitempty"` // see Options
+	Linger         time.Duration `json:"linger,omitempty"`         // see Options
 }
 
 // GPUConfig describes one GPU. All but Product may be left out; what is left
@@ -32,6 +38,7 @@ type GPUConfig struct {
 	NUMA     *int   `json:"numa,omitempty"`     // node, -1 for none; default: four GPUs to a node
 	PCIeRoot string `json:"pcieRoot,omitempty"` // "pci0000:64"; default: the bus below the GPU's
 	ModuleID int    `json:"moduleID,omitempty"` // default: ordinal + 1 on SXM boards, else 0
+	MIG      bool   `json:"mig,omitempty"`      // MIG mode is on at first; without instances
 }
 
 const (
@@ -62,7 +69,7 @@ func (c Config) withDefaults() (Config, error) {
 	if !cudaForm.MatchString(c.CUDA) {
 		return c, fmt.Errorf("CUDA version %q: want one such as %s", c.CUDA, defaultCUDA)
 	}
-	return c, nil
+	return c, c.options().check()
 }
 
 // newGPU makes the next GPU of s from c. It does not add it.
@@ -81,6 +88,7 @@ func newGPU(s *State, c GPUConfig) (GPU, error) {
 		PCI:      orDefault(strings.ToLower(c.PCI), defaultPCI(n)),
 		PCIeRoot: c.PCIeRoot, ModuleID: c.ModuleID,
 	}
+	g.MIG = MIGMode{c.MIG, c.MIG}
 	if c.Minor != nil {
 		g.Minor = *c.Minor
 	}

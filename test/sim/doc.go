@@ -13,6 +13,7 @@
 //
 //	state.json   what the machine is; replaced whole, by rename
 //	faults.json  what shall go wrong, and how often it already did
+//	calls.log    the calls that may have changed the machine, and nvidia-smi's
 //	lock         the flock under which both change
 //	root/        the driver root: dev, proc, sys and usr as the driver shows them
 //	root.json    what root was last rendered from
@@ -21,8 +22,8 @@
 //
 // Invariants: a reader sees the state before or after an operation, never
 // between; an operation killed at any instant is either not done or done, and
-// the next one renders what it left unrendered; nothing here is kept in memory
-// from one operation to the next.
+// the next one renders what it left unrendered; nothing kept in memory from one
+// operation to the next is believed without the files.
 //
 // The package knows no NVML type: package nvmlapi puts the Go interface on it
 // and cmd/libnvidia-ml the C library. Only tests and the programs under

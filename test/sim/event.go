@@ -6,6 +6,11 @@ package sim
 // EventXID is the type of an XID event (nvmlEventTypeXidCriticalError).
 const EventXID uint64 = 0x8
 
+// EventMIGConfig is the type of the event that instances or the MIG mode have
+// changed (nvmlEventMigConfigChange). That the driver reports each change, and
+// with no data, is not confirmed.
+const EventMIGConfig uint64 = 0x100
+
 // xidFellOffBus is the XID with which the driver reports a GPU that does not
 // answer on the bus any more (NVIDIA, "XID Errors", 79).
 const xidFellOffBus = 79

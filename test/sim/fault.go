@@ -49,11 +49,17 @@ type Do struct {
 	Hang  bool          `json:"hang,omitempty"`  // until the fault is removed
 	XID   *uint64       `json:"xid,omitempty"`   // on the call's GPU, else on Match.GPU
 
-	LoseGPU     bool  `json:"loseGPU,omitempty"`     // that GPU falls off the bus
-	CrashBefore bool  `json:"crashBefore,omitempty"` // the caller dies before the effect
-	Return      *Code `json:"return,omitempty"`      // instead of the effect
-	CrashAfter  bool  `json:"crashAfter,omitempty"`  // after the effect, before it hears of it
+	LoseGPU     bool `json:"loseGPU,omitempty"`     // that GPU falls off the bus
+	CrashBefore bool `json:"crashBefore,omitempty"` // the caller dies before the effect
+	// Activation is what nvmlDeviceSetMigMode answers as its second result, the
+	// first being SUCCESS; see State.SwitchMIG for the effect.
+	Activation *Code `json:"activation,omitempty"`
+	Return     *Code `json:"return,omitempty"`     // instead of the effect
+	CrashAfter bool  `json:"crashAfter,omitempty"` // after the effect, before it hears of it
 }
+
+// setMIGMode is the one call with two results.
+const setMIGMode = "nvmlDeviceSetMigMode"
 
 var versionSuffix = regexp.MustCompile(`_v\d+$`)
 
@@ -68,6 +74,10 @@ func (f Fault) validate() error {
 		return fmt.Errorf("fault %q does nothing: give it an action", f.ID)
 	case f.When.Nth > 0 && f.When.Every > 0:
 		return fmt.Errorf("fault %q: nth %d and every %d exclude each other", f.ID, f.When.Nth, f.When.Every)
+	case f.Do.Activation != nil && !globs(f.Match.Call, setMIGMode):
+		return fmt.Errorf("fault %q: only %s has an activation status, not %q", f.ID, setMIGMode, f.Match.Call)
+	case f.Do.Return != nil && f.Do.Activation != nil:
+		return fmt.Errorf("fault %q: a call that returns %s has no activation status", f.ID, f.Do.Return)
 	case f.Do.Return != nil && f.Do.CrashAfter:
 		return fmt.Errorf("fault %q: a call that returns %s has no effect to crash after", f.ID, f.Do.Return)
 	case f.Do.Delay < 0:

@@ -9,16 +9,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// Machine is a handle on a machine's directory. It holds nothing but the path:
-// any number of handles, in any number of processes, are the same machine. It
-// is safe for concurrent use.
+// Machine is a handle on a machine's directory. What it remembers only spares
+// work: any number of handles, in any number of processes, are the same machine.
+// It is safe for concurrent use.
 type Machine struct {
 	dir   string
 	crash func()
+
+	mu   sync.Mutex
+	last remembered
 }
 
 // Option changes how one handle behaves; never the machine.
@@ -40,7 +44,7 @@ func Create(dir string, cfg Config) (*Machine, error) {
 	}
 	s := &State{
 		Layout: stateLayout, Driver: cfg.Driver, CUDA: cfg.CUDA, Seed: cfg.Seed,
-		BootID: bootID(cfg.Seed, 1), Boots: 1, Load: 1,
+		BootID: bootID(cfg.Seed, 1), Boots: 1, Load: 1, Options: cfg.options(),
 	}
 	for _, gc := range cfg.GPUs {
 		if err := s.add(gc); err != nil {

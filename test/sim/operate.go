@@ -9,10 +9,10 @@ import (
 )
 
 // Reboot starts the machine anew: another boot id, another driver load, no
-// processes, no events, compute mode and persistence at their defaults, and GPUs that
-// had fallen off the bus are back. MIG mode stays on GPUs that need a reset to
-// change it and goes on the others (the first by a maintainer's remark, the
-// second unproven).
+// processes, no MIG instances, no events, compute mode and persistence at their
+// defaults, and GPUs that had fallen off the bus are back. MIG mode stays on GPUs
+// that need a reset to change it, where one that was pending becomes the mode,
+// and goes on the others (the first by a maintainer's remark, the second unproven).
 func (m *Machine) Reboot() error {
 	return m.update(func(s *State) error {
 		s.Boots++
@@ -40,18 +40,18 @@ func (m *Machine) ReloadDriver() error {
 // load is what a fresh driver does to the state.
 func (s *State) load() error {
 	s.Load++
-	s.Processes, s.Events = nil, nil
+	s.Processes, s.Lingering, s.Events = nil, nil, nil
 	for i := range s.GPUs {
-		g := &s.GPUs[i]
-		p, err := LookupProduct(g.Product)
-		if err != nil {
-			return err
-		}
-		g.ComputeMode, g.Persistence = ComputeDefault, false
-		g.MIG.Current = g.MIG.Pending && p.MIGNeedsReset
-		g.MIG.Pending = g.MIG.Current
+		s.GPUs[i].attach()
+		s.GPUs[i].Persistence = false
 	}
 	return nil
+}
+
+// attach is what the driver does when it takes a GPU into use.
+func (g *GPU) attach() {
+	g.MIG.Pending = g.MIG.Pending && products[g.Product].MIGNeedsReset
+	g.reset()
 }
 
 // LoseGPU makes a GPU fall off the bus: it is still counted, every call that
@@ -74,15 +74,18 @@ func (s *State) lose(index int) error {
 	return nil
 }
 
-// RestoreGPU brings a lost GPU back, as a re-scan of the bus would.
+// RestoreGPU brings a lost GPU back, as a re-scan of the bus would: without MIG
+// instances, and with the MIG mode that it would have after a driver load.
 func (m *Machine) RestoreGPU(index int) error {
 	return m.update(func(s *State) error {
 		g, err := s.at(index)
 		if err != nil {
 			return err
 		}
-		g.Lost = false
-		g.ComputeMode = ComputeDefault
+		if g.Lost {
+			g.Lost = false
+			g.attach()
+		}
 		return nil
 	})
 }
@@ -158,4 +161,5 @@ func (s *State) at(index int) (*GPU, error) {
 
 func (s *State) dropProcesses(uuid string) {
 	s.Processes = slices.DeleteFunc(s.Processes, func(p Process) bool { return p.UUID == uuid })
+	s.Lingering = slices.DeleteFunc(s.Lingering, func(l Linger) bool { return l.UUID == uuid })
 }

@@ -9,11 +9,12 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 )
 
-// AddProcess puts a process on GPU p.GPU. One that is not Virtual must be
-// running and visible in /proc. Kind is Compute unless given. A process may be
-// on several GPUs, once on each.
+// AddProcess puts a process on GPU p.GPU, with MIG on on the instances p.GI and
+// p.CI. One that is not Virtual must be running and visible in /proc. Kind is
+// Compute unless given. A process may be on several GPUs, once on each.
 func (m *Machine) AddProcess(p Process) error {
 	return m.update(func(s *State) error {
 		g, err := s.at(p.GPU)
@@ -43,9 +44,7 @@ func (m *Machine) AddProcess(p Process) error {
 // It sends no signal: who added a real process ends it.
 func (m *Machine) KillProcess(pid int) error {
 	return m.update(func(s *State) error {
-		n := len(s.Processes)
-		s.Processes = slices.DeleteFunc(s.Processes, func(p Process) bool { return p.PID == pid })
-		if len(s.Processes) == n {
+		if !s.end(func(p Process) bool { return p.PID == pid }) {
 			return fmt.Errorf("process %d is on no GPU: simctl show lists those that are", pid)
 		}
 		return nil
@@ -74,11 +73,41 @@ func (s *State) UsedMiB(uuid string) uint64 {
 	return sum
 }
 
+// UsedByMiB is the memory the processes of one GPU instance hold together.
+func (s *State) UsedByMiB(uuid string, gi int) uint64 {
+	var sum uint64
+	for _, p := range s.Processes {
+		if p.UUID == uuid && same(p.GI, &gi) {
+			sum += p.MemoryMiB
+		}
+	}
+	return sum
+}
+
 // prune forgets the processes that have ended, as the driver does when the
-// kernel closes their files.
-func (s *State) prune() {
+// kernel closes their files, and what has lingered long enough. It reports
+// whether a process is newly found to have ended.
+func (s *State) prune() bool {
+	now := time.Now()
+	s.Lingering = slices.DeleteFunc(s.Lingering, func(l Linger) bool { return now.After(l.Until) })
+	if len(s.Processes) == 0 {
+		return false
+	}
 	here := pidSpace()
-	s.Processes = slices.DeleteFunc(s.Processes, func(p Process) bool { return ended(p, here) })
+	return s.end(func(p Process) bool { return ended(p, here) })
+}
+
+// end takes processes off their GPUs and reports whether there were any.
+func (s *State) end(which func(Process) bool) bool {
+	n := len(s.Processes)
+	s.Processes = slices.DeleteFunc(s.Processes, func(p Process) bool {
+		if !which(p) {
+			return false
+		}
+		s.linger(p)
+		return true
+	})
+	return len(s.Processes) < n
 }
 
 // ended reports whether p is known to be gone. From another PID namespace

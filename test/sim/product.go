@@ -58,7 +58,11 @@ type Profile struct {
 	JPEG          int    `json:"jpeg"`
 	OFA           int    `json:"ofa"`
 	Starts        []int  `json:"starts"` // of placements, in memory units
-	Source        string `json:"source"`
+	// Certainty is that of the row's least sure figure: A from several sources
+	// that agree or from a whole table, B from one source, C partly by the
+	// pattern of other rows.
+	Certainty string `json:"certainty"`
+	Source    string `json:"source"`
 }
 
 // Profile finds a profile by its index. The second result is false for one the
@@ -70,6 +74,29 @@ func (p Product) Profile(index int) (Profile, bool) {
 		}
 	}
 	return Profile{}, false
+}
+
+// ProfileByID finds a profile by its id. The second result is false for one the
+// product does not have.
+func (p Product) ProfileByID(id int) (Profile, bool) {
+	for _, pr := range p.Profiles {
+		if pr.ID == id {
+			return pr, true
+		}
+	}
+	return Profile{}, false
+}
+
+// Whole is the profile that takes the whole GPU: the one of the most memory,
+// compute slices and engines. It is the zero Profile where there is no MIG.
+func (p Product) Whole() Profile {
+	var all Profile
+	for _, pr := range p.Profiles {
+		if pr.MemoryUnits > all.MemoryUnits {
+			all = pr
+		}
+	}
+	return all
 }
 
 // products is read once and never changes.

@@ -19,6 +19,13 @@ var displayed = map[string]map[int]float64{
 	"A100-80":  {19: 9.50, 20: 9.50, 15: 19.50, 14: 19.50, 9: 39.25, 5: 39.25, 0: 79.00},
 	"H100-80":  {19: 9.75, 20: 9.75, 15: 19.62, 14: 19.62, 9: 39.50, 5: 39.50, 0: 79.25},
 	"H200-141": {19: 16.00, 20: 16.00, 15: 32.25, 14: 32.25, 9: 69.50, 5: 69.50, 0: 139.75},
+
+	"H100-NVL-94":  {19: 10.62, 20: 10.62, 15: 21.50, 14: 21.50, 9: 46.12, 5: 46.12, 0: 92.62},
+	"GH200-96":     {19: 11.00, 20: 11.00, 15: 23.00, 14: 23.00, 9: 46.50, 5: 46.50, 0: 93.00},
+	"RTX-PRO-6000": {14: 23.62, 21: 23.62, 47: 23.62, 65: 23.62, 67: 23.62, 5: 47.38, 35: 47.38, 64: 47.38, 66: 47.38, 0: 95.12, 32: 95.12},
+	// Of the last two the profiles of three slices and more are by pattern.
+	"B200-180":  {19: 22.00, 20: 22.00, 15: 44.25, 14: 44.25, 9: 89.25, 5: 89.25, 0: 178.75},
+	"GB200-186": {19: 22.00, 20: 22.00, 15: 45.50, 14: 45.50, 9: 92.25, 5: 92.25, 0: 184.75},
 }
 
 func TestProfileMemory(t *testing.T) {
@@ -36,71 +43,6 @@ func TestProfileMemory(t *testing.T) {
 	}
 }
 
-// TestLegalLayouts counts what the tables allow under NVIDIA's rules: free
-// units, Max, compute slices, SMs and engines. The counts are known for the
-// real tables, so a wrong row shows.
-func TestLegalLayouts(t *testing.T) {
-	for product, want := range map[string]int{"A30-24": 76, "A100-40": 2319, "A100-80": 2319, "H100-80": 2319, "H200-141": 2319} {
-		p, err := sim.LookupProduct(product)
-		must(t, err)
-		if got := layouts(p, layout{whole: whole(p)}, 0); got != want {
-			t.Errorf("%s: %d legal layouts, want %d", product, got, want)
-		}
-	}
-}
-
-type layout struct {
-	whole sim.Profile // what is left of the GPU's slices, SMs and engines
-	units uint64      // bits of the occupied memory units
-	count [8]int      // instances by position of the profile in the table
-}
-
-// whole is the profile that takes everything.
-func whole(p sim.Product) sim.Profile {
-	all := p.Profiles[0]
-	for _, pr := range p.Profiles {
-		if pr.SMs > all.SMs {
-			all = pr
-		}
-	}
-	return all
-}
-
-// layouts counts the sets of placements that can be added to l, itself
-// included; places before from were decided already.
-func layouts(p sim.Product, l layout, from int) int {
-	n, place := 1, 0
-	for i, pr := range p.Profiles {
-		for _, start := range pr.Starts {
-			if place++; place <= from {
-				continue
-			}
-			if next, ok := l.with(i, pr, start); ok {
-				n += layouts(p, next, place)
-			}
-		}
-	}
-	return n
-}
-
-func (l layout) with(i int, pr sim.Profile, start int) (layout, bool) {
-	bits := (uint64(1)<<pr.MemoryUnits - 1) << start
-	w := &l.whole
-	if l.units&bits != 0 || l.count[i] == pr.Max || w.ComputeSlices < pr.ComputeSlices || w.SMs < pr.SMs ||
-		w.CopyEngines < pr.CopyEngines || w.Decoders < pr.Decoders || w.JPEG < pr.JPEG || w.OFA < pr.OFA {
-		return l, false
-	}
-	l.units |= bits
-	l.count[i]++
-	w.ComputeSlices -= pr.ComputeSlices
-	w.SMs -= pr.SMs
-	w.CopyEngines -= pr.CopyEngines
-	w.Decoders -= pr.Decoders
-	w.JPEG -= pr.JPEG
-	w.OFA -= pr.OFA
-	return l, true
-}
-
 func TestEveryFigureHasASource(t *testing.T) {
 	for _, name := range sim.Products() {
 		p, err := sim.LookupProduct(name)
@@ -111,8 +53,8 @@ func TestEveryFigureHasASource(t *testing.T) {
 			}
 		}
 		for _, pr := range p.Profiles {
-			if pr.Source == "" {
-				t.Errorf("%s %s has no source", name, pr.Name)
+			if pr.Source == "" || !strings.Contains("ABC", pr.Certainty) || len(pr.Certainty) != 1 {
+				t.Errorf("%s %s has the source %q with certainty %q, want a source and A, B or C", name, pr.Name, pr.Source, pr.Certainty)
 			}
 		}
 		if p.MIG != (len(p.Profiles) > 0) {

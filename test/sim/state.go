@@ -5,7 +5,7 @@ package sim
 
 // stateLayout is the version of state.json. It changes when an older program
 // could not read a newer state.
-const stateLayout = 1
+const stateLayout = 2
 
 // State is the whole machine at one instant. It is a value: what a reader got
 // is its own.
@@ -14,6 +14,8 @@ type State struct {
 	Driver string `json:"driver"`
 	CUDA   string `json:"cuda"`
 	Seed   int64  `json:"seed"`
+	// Options are what the machine was created with.
+	Options Options `json:"options"`
 
 	// BootID changes at every reboot; Load counts the times the driver was
 	// loaded, so it changes at a reboot and at a driver reload.
@@ -25,6 +27,8 @@ type State struct {
 	GPUs        []GPU     `json:"gpus"`
 	NextOrdinal int       `json:"nextOrdinal"`
 	Processes   []Process `json:"processes,omitempty"`
+	Lingering   []Linger  `json:"lingering,omitempty"`
+	InstanceSeq uint64    `json:"instanceSeq"` // of the newest MIG instance ever
 
 	// Events are the last maxEvents events, oldest first; EventSeq is the
 	// number of the newest ever.
@@ -52,10 +56,12 @@ type GPU struct {
 	MIG         MIGMode `json:"mig"`
 	ComputeMode int     `json:"computeMode"` // an nvmlComputeMode_t
 	Persistence bool    `json:"persistence"`
+	// GIs are the GPU instances in the order in which they were made.
+	GIs []GPUInstance `json:"gis,omitempty"`
 }
 
-// MIGMode is what GetMigMode reports. The two differ only on a GPU that needs
-// a reset for the change.
+// MIGMode is what GetMigMode reports. The two differ while a change waits for a
+// reset.
 type MIGMode struct {
 	Current bool `json:"current"`
 	Pending bool `json:"pending"`
@@ -85,6 +91,9 @@ type Process struct {
 	Kind      ProcessKind `json:"kind"`
 	MemoryMiB uint64      `json:"memoryMiB"`
 	Name      string      `json:"name,omitempty"`
+	// GI and CI are the ids of the instances it runs on, both nil on a whole GPU.
+	GI *int `json:"gi,omitempty"`
+	CI *int `json:"ci,omitempty"`
 	// Virtual processes exist only here and end by KillProcess. Others are real
 	// ones and end with them: by PID and start time, seen from the PID
 	// namespace in which they were added.

@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +40,7 @@ func (m *Machine) view(f func(*State) error) error {
 		if err != nil {
 			return err
 		}
-		if err := m.render(s); err != nil {
+		if err := m.render(tree(s).Stamp()); err != nil {
 			return err
 		}
 		s.prune()
@@ -57,7 +56,12 @@ func (m *Machine) update(f func(*State) error) error {
 		if err != nil {
 			return err
 		}
-		s.prune()
+		if s.prune() && s.Options.Linger > 0 {
+			// How long it lingers counts from here, whatever f does.
+			if err := m.commit(s); err != nil {
+				return err
+			}
+		}
 		if err := f(s); err != nil {
 			return err
 		}
@@ -67,35 +71,50 @@ func (m *Machine) update(f func(*State) error) error {
 
 // commit makes s the machine. The lock is held.
 func (m *Machine) commit(s *State) error {
-	s.Tree = tree(s).Hash()
+	t := tree(s).Stamp()
+	s.Tree = t.Stamp
 	if err := s.check(); err != nil {
 		return fmt.Errorf("the operation would break the machine: %w", err)
 	}
-	if err := writeJSON(m.path("state.json"), s); err != nil {
+	raw, err := json.Marshal(s)
+	if err != nil {
 		return err
 	}
-	return m.render(s)
+	if err := replace(m.path("state.json"), raw); err != nil {
+		return err
+	}
+	m.remember(raw, s)
+	return m.render(t)
 }
 
-// render makes the driver root follow s. The lock is held.
-func (m *Machine) render(s *State) error {
-	if fsroot.Rendered(m.path("root.json")) == s.Tree {
+// render makes the driver root equal to t. The lock is held.
+func (m *Machine) render(t fsroot.Stamped) error {
+	was := m.advance(t)
+	if fsroot.Rendered(m.path("root.json")) == t.Stamp {
 		return nil
 	}
-	return fsroot.Sync(fsroot.Paths{
+	return fsroot.Advance(fsroot.Paths{
 		Root: m.Root(), Record: m.path("root.json"), Temp: m.path("root.tmp"), Past: m.path("loads"),
-	}, tree(s))
+	}, was, t)
 }
 
 func (m *Machine) read() (*State, error) {
-	var s State
-	if err := readJSON(m.path("state.json"), &s); err != nil {
+	raw, err := os.ReadFile(m.path("state.json"))
+	if err != nil {
 		return nil, err
+	}
+	if s, ok := m.recall(raw); ok {
+		return s, nil
+	}
+	var s State
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", m.path("state.json"), err)
 	}
 	if s.Layout != stateLayout {
 		return nil, fmt.Errorf("%s has layout %d, this program reads %d: create the machine again",
 			m.path("state.json"), s.Layout, stateLayout)
 	}
+	m.remember(raw, &s)
 	return &s, nil
 }
 
@@ -126,14 +145,18 @@ func (m *Machine) locked(how int, f func() error) error {
 	return f()
 }
 
-// writeJSON replaces path whole. The temporary name is fixed, so that a killed
-// writer leaves at most one file, which the next writer takes over. It is not
-// synced: the page cache survives a kill, and a power cut ends the machine.
 func writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
 	}
+	return replace(path, b)
+}
+
+// replace replaces path whole. The temporary name is fixed, so that a killed
+// writer leaves at most one file, which the next writer takes over. It is not
+// synced: the page cache survives a kill, and a power cut ends the machine.
+func replace(path string, b []byte) error {
 	if err := os.WriteFile(path+".tmp", b, 0o644); err != nil {
 		return err
 	}
@@ -145,8 +168,7 @@ func readJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(v); err != nil {
+	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s is damaged: %w", path, err)
 	}
 	return nil

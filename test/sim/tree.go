@@ -29,6 +29,7 @@ func tree(s *State) fsroot.Tree {
 	userTree(t, s)
 	devTree(t, s)
 	procTree(t, s)
+	capabilityTree(t, s)
 	sysTree(t, s)
 	return t
 }

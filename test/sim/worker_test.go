@@ -85,7 +85,7 @@ func operateForEver(dir string) error {
 			return err
 		}
 		gpu := rand.IntN(len(s.GPUs) + 1)
-		switch rand.IntN(11) {
+		switch rand.IntN(15) {
 		case 0:
 			err = m.LoseGPU(gpu)
 		case 1:
@@ -112,6 +112,14 @@ func operateForEver(dir string) error {
 			err = m.Inject(sim.Fault{Match: sim.Match{Call: "never"}, Do: sim.Do{Delay: time.Nanosecond}})
 		case 10:
 			err = m.ClearFaults()
+		case 11:
+			err = m.SetMIG(gpu, true)
+		case 12:
+			err = m.CreateInstance(gpu, []int{19, 14, 9}[rand.IntN(3)], rand.IntN(7), true)
+		case 13:
+			err = m.DestroyInstances(gpu)
+		case 14:
+			err = m.ResetGPU(gpu)
 		}
 		// An operation the machine refuses has no effect; a machine that
 		// cannot be read is what the test is about.

@@ -29,7 +29,11 @@ type behaviour struct {
 	// driver of the machine; the newest when empty, so that every function is there
 	driver string
 	raw    bool // the case initialises the library itself
-	run    func(e *env)
+	mig    bool // MIG is on on every GPU
+	// ids, uuids and resetForbidden are those of sim.Config.
+	ids, uuids     string
+	resetForbidden bool
+	run            func(e *env)
 }
 
 // newest has every function of the header that go-nvml was generated from.
@@ -38,7 +42,9 @@ const newest = "615.10"
 // Run runs every behaviour on what load gives.
 func Run(t *testing.T, load Load) {
 	var table []behaviour
-	for _, part := range [][]behaviour{sessions(), identities(), memories(), modes(), partitions(), events(), faults(), losses()} {
+	for _, part := range [][]behaviour{
+		sessions(), identities(), memories(), modes(), partitions(), migModes(), instances(), migDevices(), events(), faults(), losses(),
+	} {
 		table = append(table, part...)
 	}
 	for _, b := range table {
@@ -47,12 +53,12 @@ func Run(t *testing.T, load Load) {
 }
 
 func (b behaviour) check(t *testing.T, load Load) {
-	cfg := sim.Config{Driver: b.driver, CUDA: "13.4"}
+	cfg := sim.Config{Driver: b.driver, CUDA: "13.4", IDs: b.ids, UUIDs: b.uuids, ResetForbidden: b.resetForbidden}
 	if b.driver == "" {
 		cfg.Driver = newest
 	}
 	for _, p := range b.gpus {
-		cfg.GPUs = append(cfg.GPUs, sim.GPUConfig{Product: p})
+		cfg.GPUs = append(cfg.GPUs, sim.GPUConfig{Product: p, MIG: b.mig})
 	}
 	m, err := sim.Create(filepath.Join(t.TempDir(), "sim"), cfg)
 	if err != nil {

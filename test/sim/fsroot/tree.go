@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -74,16 +75,25 @@ func (t Tree) Symlink(p, target string) {
 
 // CharDev adds a character device that everybody may open. Where this process
 // may not make one it is a link to /dev/null, which stat takes for a device too.
-func (t Tree) CharDev(p string, major, minor uint32) {
+func (t Tree) CharDev(p string, major, minor uint32) { t.Node(p, major, minor, 0o666) }
+
+// Node adds a character device of the given mode, as CharDev otherwise.
+func (t Tree) Node(p string, major, minor, mode uint32) {
 	t.Dir(path.Dir(p))
-	t[p] = entry{kind: charDev, mode: 0o666, major: major, minor: minor}
+	t[p] = entry{kind: charDev, mode: fs.FileMode(mode), major: major, minor: minor}
 }
 
 // Hash tells trees apart.
 func (t Tree) Hash() string {
 	h := sha256.New()
 	for _, p := range t.paths() {
-		fmt.Fprintf(h, "%q %+q\n", p, fmt.Sprint(t[p]))
+		e := t[p]
+		// Each text with its length before it, so that no two trees run together.
+		fmt.Fprintf(h, "%d %s %s %o %d %d ", len(p), p, e.kind, e.mode, e.major, e.minor)
+		for _, text := range []string{e.content, e.source, e.incarnation} {
+			fmt.Fprintf(h, "%d ", len(text))
+			io.WriteString(h, text)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

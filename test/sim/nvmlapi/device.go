@@ -15,28 +15,11 @@ import (
 
 // device is a handle to a GPU. It names the GPU by UUID, so it stays a handle
 // to the same board when indexes and minors change.
-type device struct {
-	baseDevice
-	lib  *library
-	uuid string
-}
+type device struct{ baseDevice }
 
 // get answers a call with a value of the GPU and its product.
-func get[T any](d *device, name string, f func(*sim.State, *sim.GPU, sim.Product) (T, nvml.Return)) (v T, ret nvml.Return) {
-	ret = d.lib.readGPU(name, d.uuid, func(s *sim.State, g *sim.GPU) nvml.Return {
-		p, err := sim.LookupProduct(g.Product)
-		if err != nil {
-			return nvml.ERROR_UNKNOWN
-		}
-		var ret nvml.Return
-		v, ret = f(s, g, p)
-		return ret
-	})
-	if ret != nvml.SUCCESS {
-		var none T
-		return none, ret
-	}
-	return v, ret
+func get[T any](d *device, name string, f func(*sim.State, *sim.GPU, sim.Product) (T, nvml.Return)) (T, nvml.Return) {
+	return ask(d.refuser, name, func(see sight) (T, nvml.Return) { return f(see.State, see.gpu, see.product) })
 }
 
 func (d *device) GetUUID() (string, nvml.Return) {

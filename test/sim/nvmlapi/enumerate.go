@@ -4,6 +4,7 @@
 package nvmlapi
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -30,6 +31,9 @@ func (l *library) DeviceGetHandleByUUID(uuid string) (nvml.Device, nvml.Return) 
 	if uuid == "" {
 		return l.handle("nvmlDeviceGetHandleByUUID", nvml.ERROR_INVALID_ARGUMENT, func(*sim.State) *sim.GPU { return nil })
 	}
+	if strings.HasPrefix(uuid, "MIG-") {
+		return l.migHandle("nvmlDeviceGetHandleByUUID", uuid)
+	}
 	return l.handle("nvmlDeviceGetHandleByUUID", nvml.ERROR_NOT_FOUND, func(s *sim.State) *sim.GPU { return s.GPU(uuid) })
 }
 
@@ -54,9 +58,20 @@ func (l *library) DeviceGetHandleByPciBusId(id string) (nvml.Device, nvml.Return
 // there is none. It looks before the call proper, so that a fault for that GPU
 // strikes it.
 func (l *library) handle(name string, missing nvml.Return, find func(*sim.State) *sim.GPU) (nvml.Device, nvml.Return) {
+	return l.lookUp(name, missing, func(s *sim.State) (*sim.GPU, nvml.Device) {
+		g := find(s)
+		if g == nil {
+			return nil, nil
+		}
+		return g, l.device(g.UUID)
+	})
+}
+
+// lookUp is handle for a device of either kind; find also gives the GPU it is on.
+func (l *library) lookUp(name string, missing nvml.Return, find func(*sim.State) (*sim.GPU, nvml.Device)) (nvml.Device, nvml.Return) {
 	uuid := ""
 	if s, err := l.m.State(); err == nil {
-		if g := find(&s); g != nil {
+		if g, _ := find(&s); g != nil {
 			uuid = g.UUID
 		}
 	}
@@ -65,27 +80,43 @@ func (l *library) handle(name string, missing nvml.Return, find func(*sim.State)
 		if !l.initialized(s) {
 			return sim.Uninitialized
 		}
-		g := find(s)
+		g, d := find(s)
 		switch {
 		case g == nil:
 			return sim.Code(missing)
 		case g.Lost:
 			return sim.GPUIsLost
 		}
-		dev = l.device(g.UUID)
+		dev = d
 		return sim.Success
 	}))
 	return dev, ret
 }
 
-// device is the one handle to a GPU.
-func (l *library) device(uuid string) *device {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d, ok := l.devices[uuid]
-	if !ok {
-		d = &device{baseDevice: baseDevice{refuser{l, uuid}}, lib: l, uuid: uuid}
-		l.devices[uuid] = d
+// migHandle finds a MIG device by either form of its UUID: its own, or the one of
+// drivers before R470, "MIG-GPU-<uuid>/<GPU instance>/<compute instance>".
+func (l *library) migHandle(name, uuid string) (nvml.Device, nvml.Return) {
+	gpu, gi, ci, old := oldMIGUUID(uuid)
+	return l.lookUp(name, nvml.ERROR_NOT_FOUND, func(s *sim.State) (*sim.GPU, nvml.Device) {
+		g, _, c := s.MIGDevice(uuid)
+		if old {
+			if g = s.GPU(gpu); g != nil && g.GI(gi) != nil {
+				c = g.GI(gi).CI(ci)
+			}
+		}
+		if c == nil {
+			return nil, nil
+		}
+		return g, l.migDevice(g.UUID, c.Seq)
+	})
+}
+
+func oldMIGUUID(uuid string) (gpu string, gi, ci int, ok bool) {
+	part := strings.Split(strings.TrimPrefix(uuid, "MIG-"), "/")
+	if len(part) != 3 {
+		return "", 0, 0, false
 	}
-	return d
+	gi, err := strconv.Atoi(part[1])
+	ci, err2 := strconv.Atoi(part[2])
+	return part[0], gi, ci, err == nil && err2 == nil
 }

@@ -29,7 +29,7 @@ type registration struct {
 }
 
 func (l *library) EventSetCreate() (nvml.EventSet, nvml.Return) {
-	set := &eventSet{baseEventSet: baseEventSet{refuser{l, ""}}, lib: l, gpus: map[string]*registration{}}
+	set := &eventSet{baseEventSet: baseEventSet{refuser{lib: l}}, lib: l, gpus: map[string]*registration{}}
 	return set, l.read("nvmlEventSetCreate", func(*sim.State) nvml.Return { return nvml.SUCCESS })
 }
 

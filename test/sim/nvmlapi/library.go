@@ -24,9 +24,9 @@ type library struct {
 	mu   sync.Mutex
 	refs int
 	load int // the driver load this session talks to
-	// devices holds one handle to a GPU, so that handles compare equal as the
-	// real library's do.
-	devices map[string]*device
+	// handles holds one handle to each thing, so that handles compare equal as
+	// the real library's do.
+	handles handles
 }
 
 // Option changes whose process the library is loaded in.
@@ -42,8 +42,8 @@ func BehindLinker() Option { return func(l *library) { l.linked = true } }
 // New is NVML on the machine m. Each New is a library of its own with its own
 // reference count, as in a process of its own. It is safe for concurrent use.
 func New(m *sim.Machine, opts ...Option) nvml.Interface {
-	l := &library{m: m, uid: os.Geteuid(), devices: map[string]*device{}}
-	l.baseInterface = baseInterface{refuser{l, ""}}
+	l := &library{m: m, uid: os.Geteuid(), handles: noHandles()}
+	l.baseInterface = baseInterface{refuser{lib: l}}
 	for _, o := range opts {
 		o(l)
 	}
@@ -53,28 +53,33 @@ func New(m *sim.Machine, opts ...Option) nvml.Interface {
 // refuser answers calls the simulated machine does not know: it lets every
 // check of a real call happen and then says NOT_SUPPORTED.
 type refuser struct {
-	lib  *library
-	uuid string
+	lib *library
+	at  place // of the handle that the call is on; nowhere for a call on the library
 }
 
 func (r refuser) refuse(name string) nvml.Return {
-	if r.uuid == "" {
+	if r.at == (place{}) {
 		return r.lib.read(name, func(*sim.State) nvml.Return { return nvml.ERROR_NOT_SUPPORTED })
 	}
-	return r.lib.readGPU(name, r.uuid, func(*sim.State, *sim.GPU) nvml.Return { return nvml.ERROR_NOT_SUPPORTED })
+	_, ret := ask(r, name, func(sight) (int, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED })
+	return ret
 }
 
+// place is itself where a handle's methods find it.
+func (r refuser) place() place { return r.at }
+
 // Refuse answers a function that the Go interface has no method for, as any
-// other the machine does not know. lib is one that New made; dev may be nil.
-func Refuse(lib nvml.Interface, dev nvml.Device, name string) nvml.Return {
+// other the machine does not know. lib is one that New made; handle is one that
+// it gave, or anything else for a call that is on none.
+func Refuse(lib nvml.Interface, handle any, name string) nvml.Return {
 	l, ok := lib.(*library)
 	if !ok {
 		return nvml.ERROR_INVALID_ARGUMENT
 	}
-	if d, ok := dev.(*device); ok {
-		return refuser{l, d.uuid}.refuse(name)
+	if h, ok := handle.(interface{ place() place }); ok {
+		return refuser{l, h.place()}.refuse(name)
 	}
-	return refuser{l, ""}.refuse(name)
+	return refuser{lib: l}.refuse(name)
 }
 
 // Live reports whether lib, one that New made, is between Init and Shutdown.
@@ -97,33 +102,6 @@ func (l *library) read(name string, f func(*sim.State) nvml.Return) nvml.Return 
 		}
 		return sim.Code(f(s))
 	}))
-}
-
-// readGPU answers a call about one GPU.
-func (l *library) readGPU(name, uuid string, f func(*sim.State, *sim.GPU) nvml.Return) nvml.Return {
-	return nvml.Return(l.m.Query(sim.Call{Name: name, UUID: uuid}, l.onGPU(name, uuid, f)))
-}
-
-// writeGPU answers a call that changes one GPU; the change is kept on SUCCESS.
-func (l *library) writeGPU(name, uuid string, f func(*sim.State, *sim.GPU) nvml.Return) nvml.Return {
-	return nvml.Return(l.m.Change(sim.Call{Name: name, UUID: uuid}, l.onGPU(name, uuid, f)))
-}
-
-func (l *library) onGPU(name, uuid string, f func(*sim.State, *sim.GPU) nvml.Return) func(*sim.State) sim.Code {
-	return func(s *sim.State) sim.Code {
-		mustHave(l, s, name)
-		if !l.initialized(s) {
-			return sim.Uninitialized
-		}
-		g := s.GPU(uuid)
-		if g == nil {
-			return sim.InvalidArgument // a handle to what is not there any more
-		}
-		if g.Lost {
-			return sim.GPUIsLost
-		}
-		return sim.Code(f(s, g))
-	}
 }
 
 // initialized reports whether the session is one with the driver as now

@@ -54,13 +54,24 @@ func (d *device) GetMPSComputeRunningProcesses() ([]nvml.ProcessInfo, nvml.Retur
 
 func (d *device) processes(name string, kind sim.ProcessKind) ([]nvml.ProcessInfo, nvml.Return) {
 	return get(d, name, func(s *sim.State, g *sim.GPU, _ sim.Product) ([]nvml.ProcessInfo, nvml.Return) {
-		out := []nvml.ProcessInfo{}
-		for _, p := range s.On(g.UUID, kind) {
-			out = append(out, nvml.ProcessInfo{
-				Pid: uint32(p.PID), UsedGpuMemory: p.MemoryMiB * mib,
-				GpuInstanceId: wholeGPU, ComputeInstanceId: wholeGPU,
-			})
-		}
-		return out, nvml.SUCCESS
+		return processInfos(s.On(g.UUID, kind)), nvml.SUCCESS
 	})
+}
+
+func processInfos(all []sim.Process) []nvml.ProcessInfo {
+	out := []nvml.ProcessInfo{}
+	for _, p := range all {
+		out = append(out, nvml.ProcessInfo{
+			Pid: uint32(p.PID), UsedGpuMemory: p.MemoryMiB * mib,
+			GpuInstanceId: instanceID(p.GI), ComputeInstanceId: instanceID(p.CI),
+		})
+	}
+	return out
+}
+
+func instanceID(id *int) uint32 {
+	if id == nil {
+		return wholeGPU
+	}
+	return uint32(*id)
 }

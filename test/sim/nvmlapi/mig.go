@@ -4,15 +4,12 @@
 package nvmlapi
 
 import (
-	"slices"
-
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/cotenant-dev/cotenant/test/sim"
 )
 
-// IsMigDeviceHandle is false: handles to MIG devices do not exist while no GPU
-// can be partitioned.
+// IsMigDeviceHandle is false on a GPU, with MIG on as well.
 func (d *device) IsMigDeviceHandle() (bool, nvml.Return) {
 	return get(d, "nvmlDeviceIsMigDeviceHandle", func(*sim.State, *sim.GPU, sim.Product) (bool, nvml.Return) {
 		return false, nvml.SUCCESS
@@ -21,17 +18,29 @@ func (d *device) IsMigDeviceHandle() (bool, nvml.Return) {
 
 // GetMaxMigDeviceCount is 0 both with MIG off and without MIG (NVML header).
 func (d *device) GetMaxMigDeviceCount() (int, nvml.Return) {
-	return get(d, "nvmlDeviceGetMaxMigDeviceCount", func(*sim.State, *sim.GPU, sim.Product) (int, nvml.Return) {
-		return 0, nvml.SUCCESS
+	return get(d, "nvmlDeviceGetMaxMigDeviceCount", func(_ *sim.State, g *sim.GPU, p sim.Product) (int, nvml.Return) {
+		if !g.MIG.Current {
+			return 0, nvml.SUCCESS
+		}
+		return p.MaxMIGDevices(), nvml.SUCCESS
 	})
 }
 
-func (d *device) GetMigDeviceHandleByIndex(int) (nvml.Device, nvml.Return) {
-	return get(d, "nvmlDeviceGetMigDeviceHandleByIndex", func(_ *sim.State, _ *sim.GPU, p sim.Product) (nvml.Device, nvml.Return) {
+// GetMigDeviceHandleByIndex finds compute instances: a GPU instance without any
+// is not a MIG device. The index of one that was destroyed stays a gap.
+func (d *device) GetMigDeviceHandleByIndex(index int) (nvml.Device, nvml.Return) {
+	return get(d, "nvmlDeviceGetMigDeviceHandleByIndex", func(_ *sim.State, g *sim.GPU, p sim.Product) (nvml.Device, nvml.Return) {
 		if !p.MIG {
 			return nil, nvml.ERROR_NOT_SUPPORTED
 		}
-		return nil, nvml.ERROR_NOT_FOUND
+		if index < 0 || index >= p.MaxMIGDevices() {
+			return nil, nvml.ERROR_INVALID_ARGUMENT
+		}
+		_, ci := g.MIGDevice(index)
+		if ci == nil {
+			return nil, nvml.ERROR_NOT_FOUND
+		}
+		return d.lib.migDevice(g.UUID, ci.Seq), nvml.SUCCESS
 	})
 }
 
@@ -68,14 +77,22 @@ func (d *device) GetGpuInstancePossiblePlacements(info *nvml.GpuInstanceProfileI
 		if d.lib.uid != 0 {
 			return nil, nvml.ERROR_NO_PERMISSION
 		}
-		i := slices.IndexFunc(p.Profiles, func(pr sim.Profile) bool { return info != nil && pr.ID == int(info.Id) })
-		if i < 0 {
+		pr, ok := named(p, info)
+		if !ok {
 			return nil, nvml.ERROR_INVALID_ARGUMENT
 		}
 		var out []nvml.GpuInstancePlacement
-		for _, start := range p.Profiles[i].Starts {
-			out = append(out, nvml.GpuInstancePlacement{Start: uint32(start), Size: uint32(p.Profiles[i].MemoryUnits)})
+		for _, start := range pr.Starts {
+			out = append(out, nvml.GpuInstancePlacement{Start: uint32(start), Size: uint32(pr.MemoryUnits)})
 		}
 		return out, nvml.SUCCESS
 	})
+}
+
+// named is the profile whose id info has; of the rest of info no call takes note.
+func named(p sim.Product, info *nvml.GpuInstanceProfileInfo) (sim.Profile, bool) {
+	if info == nil {
+		return sim.Profile{}, false
+	}
+	return p.ProfileByID(int(info.Id))
 }

@@ -30,7 +30,7 @@ func (d *device) GetComputeMode() (nvml.ComputeMode, nvml.Return) {
 func (d *device) SetComputeMode(mode nvml.ComputeMode) nvml.Return {
 	return d.set("nvmlDeviceSetComputeMode", func(g *sim.GPU) nvml.Return {
 		switch {
-		case mode != sim.ComputeDefault && mode != sim.ComputeProhibited && mode != sim.ComputeExclusiveProcess:
+		case !isComputeMode(mode):
 			return nvml.ERROR_INVALID_ARGUMENT
 		case g.MIG.Current:
 			return nvml.ERROR_NOT_SUPPORTED
@@ -38,6 +38,10 @@ func (d *device) SetComputeMode(mode nvml.ComputeMode) nvml.Return {
 		g.ComputeMode = int(mode)
 		return nvml.SUCCESS
 	})
+}
+
+func isComputeMode(mode nvml.ComputeMode) bool {
+	return mode == sim.ComputeDefault || mode == sim.ComputeProhibited || mode == sim.ComputeExclusiveProcess
 }
 
 func (d *device) GetPersistenceMode() (nvml.EnableState, nvml.Return) {
@@ -58,12 +62,8 @@ func (d *device) SetPersistenceMode(mode nvml.EnableState) nvml.Return {
 
 // set answers a call that changes a GPU, which root alone may do.
 func (d *device) set(name string, f func(*sim.GPU) nvml.Return) nvml.Return {
-	return d.lib.writeGPU(name, d.uuid, func(_ *sim.State, g *sim.GPU) nvml.Return {
-		if d.lib.uid != 0 {
-			return nvml.ERROR_NO_PERMISSION
-		}
-		return f(g)
-	})
+	_, ret := tell(d.refuser, name, func(see sight) (int, nvml.Return) { return 0, f(see.gpu) })
+	return ret
 }
 
 // GetVirtualizationMode is that of a bare-metal machine.

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"fmt"
+
+	"github.com/cotenant-dev/cotenant/mig"
+	"github.com/cotenant-dev/cotenant/sharing"
+)
+
+// storedStep is a union: exactly one member is set.
+type storedStep struct {
+	WriteSpec             *storedSpec   `json:"writeSpec,omitempty"`
+	SwitchMIG             *storedSwitch `json:"switchMIG,omitempty"`
+	CreateGPUInstance     *storedPlace  `json:"createGPUInstance,omitempty"`
+	CreateComputeInstance *storedPlace  `json:"createComputeInstance,omitempty"`
+	FindInstance          *storedFind   `json:"findInstance,omitempty"`
+}
+
+type storedSpec struct {
+	Devices []storedSpecDevice `json:"devices"`
+}
+
+type storedSpecDevice struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	UUID    string `json:"uuid"`
+	Slot    string `json:"slot,omitempty"`
+}
+
+type storedSwitch struct {
+	Address string `json:"address"`
+	On      bool   `json:"on"`
+}
+
+// storedPlace is a partition: Profile is the profile's id, Start and Size are in
+// memory slices.
+type storedPlace struct {
+	Slot    string `json:"slot"`
+	Address string `json:"address"`
+	Profile int    `json:"profile"`
+	Start   int    `json:"start"`
+	Size    int    `json:"size"`
+}
+
+type storedFind struct {
+	storedPlace
+	Optional bool `json:"optional,omitempty"`
+}
+
+func encodeStep(s sharing.Step) (storedStep, error) {
+	switch s := s.(type) {
+	case sharing.WriteSpec:
+		spec := &storedSpec{}
+		for _, d := range s.Devices {
+			spec.Devices = append(spec.Devices, storedSpecDevice(d))
+		}
+		return storedStep{WriteSpec: spec}, nil
+	case sharing.SwitchMIG:
+		return storedStep{SwitchMIG: new(storedSwitch(s))}, nil
+	case sharing.CreateGPUInstance:
+		return storedStep{CreateGPUInstance: new(encodePlace(s.Place))}, nil
+	case sharing.CreateComputeInstance:
+		return storedStep{CreateComputeInstance: new(encodePlace(s.Place))}, nil
+	case sharing.FindInstance:
+		return storedStep{FindInstance: &storedFind{storedPlace: encodePlace(s.Place), Optional: s.Optional}}, nil
+	}
+	return storedStep{}, fmt.Errorf("the journal does not know step %T", s)
+}
+
+// decode returns the step of the claim, or false when no known member is set.
+func (s storedStep) decode(claim string) (sharing.Step, bool) {
+	switch {
+	case s.WriteSpec != nil:
+		spec := sharing.WriteSpec{Claim: claim}
+		for _, d := range s.WriteSpec.Devices {
+			spec.Devices = append(spec.Devices, sharing.SpecDevice(d))
+		}
+		return spec, true
+	case s.SwitchMIG != nil:
+		return sharing.SwitchMIG(*s.SwitchMIG), true
+	case s.CreateGPUInstance != nil:
+		return sharing.CreateGPUInstance{Place: s.CreateGPUInstance.decode()}, true
+	case s.CreateComputeInstance != nil:
+		return sharing.CreateComputeInstance{Place: s.CreateComputeInstance.decode()}, true
+	case s.FindInstance != nil:
+		return sharing.FindInstance{Place: s.FindInstance.decode(), Optional: s.FindInstance.Optional}, true
+	}
+	return nil, false
+}
+
+func encodePlace(p sharing.Place) storedPlace {
+	return storedPlace{Slot: p.Slot, Address: p.Address, Profile: p.Profile, Start: p.Start, Size: p.Size}
+}
+
+func (p storedPlace) decode() sharing.Place {
+	return sharing.Place{Slot: p.Slot, Address: p.Address, Partition: mig.Partition{
+		Profile: p.Profile, Placement: mig.Placement{Start: p.Start, Size: p.Size}}}
+}

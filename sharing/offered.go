@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cotenant-dev/cotenant/api/v1alpha1"
+	"github.com/cotenant-dev/cotenant/mig"
+)
+
+// Slot is a device as it is published: something a claim can hold. What it says
+// never changes while it is published; an edit makes another slot.
+type Slot struct {
+	// Name is the device name.
+	Name string
+	// Part is nil for the whole GPU.
+	Part *Part
+}
+
+// Part is the partition that a slot is.
+type Part struct {
+	// Profile is as it was when the slot was published, without its placements.
+	Profile mig.Profile
+	mig.Placement
+	// UUID is that of an instance that is there; "" for one that is made for a
+	// claim.
+	UUID string
+}
+
+// cost is what the part takes of its GPU.
+func (p Part) cost() mig.Amounts {
+	alone := p.Profile
+	alone.Placements = []mig.Placement{p.Placement}
+	amounts, _ := mig.Geometry{alone}.Cost(mig.Partition{Profile: p.Profile.ID, Placement: p.Placement})
+	return amounts
+}
+
+// sameAs says whether two slots of one name are one and the same device.
+func (s Slot) sameAs(t Slot) bool {
+	if (s.Part == nil) != (t.Part == nil) {
+		return false
+	}
+	if s.Part == nil {
+		return true
+	}
+	a, b := s.Part, t.Part
+	return a.Placement == b.Placement && a.UUID == b.UUID && a.Profile.ID == b.Profile.ID &&
+		a.Profile.Name == b.Profile.Name && a.Profile.MemoryMiB == b.Profile.MemoryMiB && a.Profile.Engines == b.Profile.Engines
+}
+
+// onDemand says whether the slot is a partition that is made for a claim.
+func (s Slot) onDemand() bool { return s.Part != nil && s.Part.UUID == "" }
+
+// overlaps says whether the two slots of one GPU are partly the same hardware.
+func (s Slot) overlaps(t Slot) bool {
+	return s.Part == nil || t.Part == nil || s.Part.Overlaps(t.Part.Placement)
+}
+
+// Abilities are what the cluster lets be expressed. The zero value is the least.
+type Abilities struct {
+	// Partitions: devices that share hardware can be published, because the API
+	// server keeps their counters and the allocator honours them.
+	Partitions bool
+	// Why not, in words; "" when they can.
+	Why string
+}
+
+// Withheld is an offer that a GPU does not publish, and why.
+type Withheld struct {
+	Offer string
+	Why   string
+}
+
+// allProfiles in the profiles of an offer stands for every profile.
+const allProfiles = "*"
+
+// maxDevices is how many devices a ResourceSlice may have that uses counters or
+// taints (resource.k8s.io, ResourceSliceMaxDevicesWithAdvancedFeatures).
+const maxDevices = 64
+
+// Offered returns the slots that the offers make of a GPU as it is now, in the
+// order in which they are to be handed out: small before large, the whole GPU
+// last.
+func Offered(d Device, offers []v1alpha1.Offer, can Abilities) ([]Slot, []Withheld) {
+	o := offering{device: d, can: can}
+	for _, offer := range offers {
+		o.wanted(offer)
+	}
+	return o.slots(), o.withheld
+}
+
+// offering sums up what offers want of one GPU.
+type offering struct {
+	device   Device
+	can      Abilities
+	whole    bool
+	existing bool
+	profiles []int // ids
+	withheld []Withheld
+}
+
+func (o *offering) withhold(offer, format string, args ...any) {
+	o.withheld = append(o.withheld, Withheld{Offer: offer, Why: fmt.Sprintf(format, args...)})
+}
+
+func (o *offering) wanted(offer v1alpha1.Offer) {
+	switch {
+	case offer.Sharing != nil:
+		o.withhold(offer.Name, "this release does not publish shares across claims")
+	case offer.Device.Type == v1alpha1.DeviceGPU:
+		o.wantWhole(offer)
+	case offer.Device.MIG == nil:
+		o.withhold(offer.Name, "it does not say which partitions")
+	case offer.Device.MIG.Source == v1alpha1.MIGExisting:
+		o.existing = true
+	default:
+		o.wantProfiles(offer)
+	}
+}
+
+func (o *offering) wantWhole(offer v1alpha1.Offer) {
+	d := o.device
+	switch {
+	case d.On && (d.MIG == nil || !d.MIG.Switchable):
+		o.withhold(offer.Name, "MIG mode is on, so that no container can use the whole GPU, and changing it needs a reset: nvidia-smi -i %s -mig 0, then reset the GPU or reboot the node", d.UUID)
+	case len(d.foreign()) > 0:
+		o.withhold(offer.Name, "it has %d MIG instances that somebody else made: nvidia-smi mig -lgi -i %s", len(d.foreign()), d.UUID)
+	case !o.can.Partitions && len(d.Instances) > 0:
+		o.withhold(offer.Name, "it has MIG instances, and %s", o.can.Why)
+	default:
+		o.whole = true
+	}
+}
+
+func (o *offering) wantProfiles(offer v1alpha1.Offer) {
+	if err := o.device.partitionable(); err != nil {
+		o.withhold(offer.Name, "%s", err)
+		return
+	}
+	if !o.can.Partitions {
+		o.withhold(offer.Name, "%s", o.can.Why)
+		return
+	}
+	geometry := o.device.MIG.Geometry
+	for _, name := range offer.Device.MIG.Profiles {
+		found := false
+		for _, p := range geometry {
+			if name == allProfiles || name == p.Name {
+				found = true
+				o.profiles = append(o.profiles, p.ID)
+			}
+		}
+		if !found {
+			o.withhold(offer.Name, "%s has no profile %q; it has %s", o.device.Product, name, strings.Join(profileNames(geometry), ", "))
+		}
+	}
+}
+
+func profileNames(g mig.Geometry) []string {
+	var out []string
+	for _, p := range g {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (o *offering) slots() []Slot {
+	var out []Slot
+	foreign := o.device.foreign()
+	if o.device.MIG != nil {
+		var beside []mig.Partition
+		for _, f := range foreign {
+			beside = append(beside, f.Partition)
+		}
+		geometry := o.device.MIG.Geometry
+		for _, p := range geometry.Partitions() {
+			profile, _ := geometry.Profile(p.Profile)
+			if inst, ok := o.device.foreignAt(p); ok {
+				if o.existing && inst.UUID != "" {
+					out = append(out, o.part(profile, p.Placement, inst.UUID))
+				}
+				continue
+			}
+			if slices.Contains(o.profiles, p.Profile) && geometry.Fits(beside, p) == nil {
+				out = append(out, o.part(profile, p.Placement, ""))
+			}
+		}
+	}
+	if o.whole {
+		out = append(out, Slot{Name: o.device.Name})
+	}
+	return out
+}
+
+func (o *offering) part(p mig.Profile, at mig.Placement, uuid string) Slot {
+	name := PartitionName(o.device.Name, p, at.Start)
+	p.Placements = nil
+	return Slot{Name: name, Part: &Part{Profile: p, Placement: at, UUID: uuid}}
+}
