@@ -41,7 +41,7 @@ func Publish(offerings []Offering, can Abilities) []Slice {
 	var sets []resourceapi.CounterSet
 	var devices []Slice
 	for _, o := range sorted {
-		if len(o.Slots) == 0 {
+		if o.Slots = visible(o.Slots, can); len(o.Slots) == 0 {
 			continue
 		}
 		o.counted = can.Partitions && len(o.Slots) > 1

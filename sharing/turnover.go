@@ -41,8 +41,8 @@ func Turnover(listed []Listed, offered []Slot, can Abilities, now int64) []Liste
 	}
 	var out, retiring []Listed
 	for _, l := range listed {
-		if stays[l.Name] || (!can.Partitions && l.onDemand()) {
-			continue // or without counters: it would look independent of the others
+		if stays[l.Name] {
+			continue
 		}
 		if l.Retiring == 0 {
 			l.Retiring = now
@@ -65,8 +65,28 @@ func mayCome(s Slot, out, retiring []Listed, can Abilities) bool {
 		return false
 	}
 	return !slices.ContainsFunc(retiring, func(l Listed) bool {
-		return l.Name == s.Name || !can.Partitions && l.overlaps(s)
+		return l.Name == s.Name || !can.Partitions && l.overlaps(s) // it would hide both
 	})
+}
+
+// visible are the slots that are published. Without counters every device looks
+// independent of the others: then those that share hardware with another one that
+// is listed are kept back until that one is withdrawn.
+func visible(listed []Listed, can Abilities) []Listed {
+	if can.Partitions {
+		return listed
+	}
+	var out []Listed
+	for i, l := range listed {
+		alone := !l.onDemand()
+		for j, other := range listed {
+			alone = alone && (i == j || !l.overlaps(other.Slot))
+		}
+		if alone {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // Due returns the names of the retiring slots for which claims are to be looked
