@@ -64,6 +64,10 @@ func TestTheLayoutsOfEachPartAreAllThatNVIDIAsTablesAllow(t *testing.T) {
 		{"A100-80", tally{placed: 2319, maximal: 239, multisets: 64}},
 		{"H100-80", tally{placed: 2319, maximal: 239, multisets: 64}},
 		{"H200-141", tally{placed: 2319, maximal: 239, multisets: 64}},
+		{"H100-NVL-94", tally{placed: 2319, maximal: 239, multisets: 64}},
+		{"GH200-96", tally{placed: 2319, maximal: 239, multisets: 64}},
+		{"B200-180", tally{placed: 2319, maximal: 239, multisets: 64}},
+		{"GB200-186", tally{placed: 2319, maximal: 239, multisets: 64}},
 		{"RTX-PRO-6000", tally{placed: 717, maximal: 302, multisets: 64}},
 	}
 	for _, tt := range tests {

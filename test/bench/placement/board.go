@@ -27,12 +27,16 @@ func newBoard(t *table, gpus int) *board {
 
 // put makes a partition live. It is an error when it does not fit.
 func (b *board) put(s slot) error {
-	i, ok := b.index[s.Partition]
-	if !ok || !b.fitting[b.live[s.gpu]].has(i) {
+	if !b.fits(s) {
 		return fmt.Errorf("profile %d at %d of GPU %d does not fit beside what is live there", s.Profile, s.Start, s.gpu)
 	}
-	b.live[s.gpu] = b.live[s.gpu].with(i)
+	b.live[s.gpu] = b.live[s.gpu].with(b.index[s.Partition])
 	return nil
+}
+
+func (b *board) fits(s slot) bool {
+	i, ok := b.index[s.Partition]
+	return ok && b.fitting[b.live[s.gpu]].has(i)
 }
 
 // remove ends a live partition.
@@ -54,8 +58,8 @@ func (b *board) room(profile int) []slot {
 	return out
 }
 
-// keeps is how many placements of larger profiles the GPU of the slot loses, or
-// rather how many fewer it has left, once the slot is live.
+// loses is how many placements of larger profiles the slot's GPU has room for now
+// and not once the slot is live.
 func (b *board) loses(s slot) int {
 	before := b.live[s.gpu]
 	after := before.with(b.index[s.Partition])

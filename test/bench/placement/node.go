@@ -13,6 +13,7 @@ import (
 
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
+	"github.com/cotenant-dev/cotenant/mig"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
@@ -26,11 +27,11 @@ type published struct {
 }
 
 // ours is the node as sharing publishes it under a policy that offers everything.
-func ours(t *table, gpus int) (published, error) {
-	cluster := sharing.Cluster{Policies: []v1alpha1.SharingPolicy{*everything(t.geometry)}, Can: sharing.Abilities{Partitions: true}}
+func ours(g mig.Geometry) (published, error) {
+	cluster := sharing.Cluster{Policies: []v1alpha1.SharingPolicy{*everything(g)}, Can: sharing.Abilities{Partitions: true}}
 	var devices []sharing.Device
 	for i := range gpus {
-		devices = append(devices, sharing.Device{GPU: hopper(t, i), Condition: sharing.Ready})
+		devices = append(devices, sharing.Device{GPU: hopper(g, i), Condition: sharing.Ready})
 	}
 	offerings := sharing.Offerings(devices, cluster, nil, 0)
 	for _, o := range offerings {
@@ -38,13 +39,13 @@ func ours(t *table, gpus int) (published, error) {
 			return published{}, fmt.Errorf("%s does not publish offer %s: %s", o.Name, o.Withheld[0].Offer, o.Withheld[0].Why)
 		}
 	}
-	return publish(t, gpus, sharing.Publish(offerings, cluster.Can))
+	return publish(g, sharing.Publish(offerings, cluster.Can))
 }
 
 // upstream is the same node as the upstream driver publishes it: the devices of a
 // GPU in the order of their names, and without the attributes that are our own.
-func upstream(t *table, gpus int) (published, error) {
-	p, err := ours(t, gpus)
+func upstream(g mig.Geometry) (published, error) {
+	p, err := ours(g)
 	if err != nil {
 		return published{}, err
 	}
@@ -59,7 +60,7 @@ func upstream(t *table, gpus int) (published, error) {
 }
 
 // publish makes ResourceSlices of their content, named so that their order stays.
-func publish(t *table, gpus int, content []sharing.Slice) (published, error) {
+func publish(g mig.Geometry, content []sharing.Slice) (published, error) {
 	p := published{slots: map[string]slot{}}
 	for i, c := range content {
 		p.slices = append(p.slices, &resourceapi.ResourceSlice{
@@ -72,17 +73,17 @@ func publish(t *table, gpus int, content []sharing.Slice) (published, error) {
 		})
 	}
 	for gpu := range gpus {
-		for _, part := range t.partitions {
-			profile, _ := t.geometry.Profile(part.Profile)
+		for _, part := range g.Partitions() {
+			profile, _ := g.Profile(part.Profile)
 			p.slots[sharing.PartitionName(gpuName(gpu), profile, part.Start)] = slot{gpu, part}
 		}
 	}
-	return p, p.check(gpus)
+	return p, p.check()
 }
 
 // check holds that everything is published once: nothing here may be about a
 // part of a node.
-func (p published) check(gpus int) error {
+func (p published) check() error {
 	seen := map[string]int{}
 	for _, s := range p.slices {
 		for _, d := range s.Spec.Devices {
@@ -98,18 +99,4 @@ func (p published) check(gpus int) error {
 		return fmt.Errorf("%d devices are published, not %d", len(seen), want)
 	}
 	return nil
-}
-
-func gpuName(i int) string { return fmt.Sprintf("gpu-%d", i) }
-
-// hopper is a GPU with everything that a driver tells about one.
-func hopper(t *table, i int) sharing.GPU {
-	return sharing.GPU{
-		Name: gpuName(i), Minor: i,
-		Address: fmt.Sprintf("0000:%02x:00.0", 0x19+i*0x10), PCIeRoot: fmt.Sprintf("pci0000:%02x", 0x18+i*0x10), NUMANode: new(i / 4),
-		UUID:    fmt.Sprintf("GPU-4404041a-04cf-1ccf-9e70-f139a9b1e2%02x", i),
-		Product: "NVIDIA H100 80GB HBM3", Brand: "Nvidia", Architecture: "Hopper", ComputeCapability: "9.0.0",
-		DriverVersion: "595.58.3", CUDAVersion: "13.0.0", AddressingMode: "HMM", MemoryBytes: 81559 << 20,
-		MIG: &sharing.MIG{Switchable: true, Geometry: t.geometry},
-	}
 }
