@@ -25,6 +25,7 @@ func (s *Session) Look(ctx context.Context) (sharing.Look, error) {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
+		look = sharing.Look{}
 		s.handles = map[string]nvml.Device{}
 		for i := range n {
 			if err := ctx.Err(); err != nil {

@@ -68,13 +68,24 @@ func FromRoot(driverRoot string) Source {
 }
 
 // With runs f with the session open and alone in the library. An error that
-// wraps ErrUnreachable ends the session; the next call opens it anew.
+// wraps ErrUnreachable ends the session; the next call opens it anew. A session
+// that was open already may have gone stale with a reload of the driver: f, which
+// had no effect then, is run once more in a new one.
 func (s *Session) With(f func(nvml.Interface) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lib != nil && s.loadNow() != s.load {
 		s.shut()
 	}
+	old := s.lib != nil
+	err := s.once(f)
+	if old && errors.Is(err, ErrUnreachable) {
+		err = s.once(f)
+	}
+	return err
+}
+
+func (s *Session) once(f func(nvml.Interface) error) error {
 	if err := s.begin(); err != nil {
 		return err
 	}

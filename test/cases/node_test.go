@@ -194,7 +194,13 @@ func (n *node) launch() error {
 		return err
 	}
 	load := n.paths.Load
-	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(n.machine), nil }, n.paths.SysRoot, load)
+	// A crash ends the work on a claim where it stands, as a kill does; what the
+	// process would have undone afterwards stays as it is until the next start.
+	mortal, err := sim.Open(n.machine.Dir(), sim.WithCrash(func() { panic("killed") }))
+	if err != nil {
+		return err
+	}
+	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(mortal), nil }, n.paths.SysRoot, load)
 	var specs plugin.Specs = cdi.New(cdi.Config{
 		Dir: n.paths.CDIRoot, DriverRoot: n.paths.DriverRoot, HostDriverRoot: n.paths.HostDriverRoot, DevRoot: n.paths.DevRoot,
 		ProcRoot: n.paths.ProcRoot, HookPath: "/usr/bin/nvidia-cdi-hook", NVML: session.With, Load: load,
@@ -243,8 +249,7 @@ func (n *node) awaitServing() error {
 			return joinClose(err, n.store)
 		default:
 		}
-		if c, err := net.Dial("unix", n.paths.Socket()); err == nil {
-			c.Close()
+		if answers(n.paths.Socket()) && answers(n.paths.RegistrySocket()) {
 			n.conn = n.dial(n.paths.Socket())
 			return nil
 		}
@@ -252,6 +257,14 @@ func (n *node) awaitServing() error {
 	}
 	n.t.Fatal("the plugin does not serve after 20 s")
 	return nil
+}
+
+func answers(socket string) bool {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
 }
 
 func joinClose(err error, store *journal.Journal) error {
