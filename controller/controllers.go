@@ -12,6 +12,7 @@ import (
 
 	"github.com/cotenant-dev/cotenant/controller/classes"
 	"github.com/cotenant-dev/cotenant/controller/defaults"
+	"github.com/cotenant-dev/cotenant/controller/nodes"
 )
 
 // New returns a manager that runs every loop there is once it is started. A gate
@@ -24,5 +25,6 @@ func New(cfg *rest.Config, o Options) (manager.Manager, error) {
 	return m, errors.Join(
 		m.Add(defaults.New(m.GetClient(), m.GetAPIReader(), o.Namespace)),
 		classes.New(m.GetClient(), m.GetAPIReader(), clock.RealClock{}).Register(m),
+		nodes.New(m.GetClient(), clock.RealClock{}).Register(m),
 	)
 }

@@ -26,7 +26,7 @@ func discovery(t *testing.T, served ...string) *httptest.Server {
 	t.Helper()
 	resources := map[string][]metav1.APIResource{
 		"resource.k8s.io/v1":    {{Name: "deviceclasses", Kind: "DeviceClass"}},
-		"cotenant.dev/v1alpha1": {{Name: "gpuclasses", Kind: "GPUClass"}, {Name: "sharingpolicies", Kind: "SharingPolicy"}},
+		"cotenant.dev/v1alpha1": {{Name: "gpuclasses", Kind: "GPUClass"}, {Name: "sharingpolicies", Kind: "SharingPolicy"}, {Name: "gpunodes", Kind: "GPUNode"}},
 	}
 	var groups metav1.APIGroupList
 	mux := http.NewServeMux()
@@ -86,6 +86,8 @@ func TestStripped(t *testing.T) {
 		"GPUClass": {&v1alpha1.GPUClass{ObjectMeta: meta, Spec: spec}, &v1alpha1.GPUClass{ObjectMeta: kept, Spec: spec}},
 		"SharingPolicy": {&v1alpha1.SharingPolicy{ObjectMeta: meta, Spec: v1alpha1.SharingPolicySpec{Priority: 3}},
 			&v1alpha1.SharingPolicy{ObjectMeta: kept, Spec: v1alpha1.SharingPolicySpec{Priority: 3}}},
+		"GPUNode": {&v1alpha1.GPUNode{ObjectMeta: meta, Status: v1alpha1.GPUNodeStatus{GPUCount: 8, GPUs: []v1alpha1.NodeGPU{{Name: "gpu-0"}}, Policies: []v1alpha1.NodePolicy{{Name: "p"}}}},
+			&v1alpha1.GPUNode{ObjectMeta: kept, Status: v1alpha1.GPUNodeStatus{Policies: []v1alpha1.NodePolicy{{Name: "p"}}}}},
 		"DeviceClass": {&resourceapi.DeviceClass{ObjectMeta: meta, Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: new("x.com/gpu")}},
 			&resourceapi.DeviceClass{ObjectMeta: marked, Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: new("x.com/gpu")}}},
 	}
@@ -96,6 +98,8 @@ func TestStripped(t *testing.T) {
 			transforms["GPUClass"] = by.Transform
 		case *v1alpha1.SharingPolicy:
 			transforms["SharingPolicy"] = by.Transform
+		case *v1alpha1.GPUNode:
+			transforms["GPUNode"] = by.Transform
 		case *resourceapi.DeviceClass:
 			transforms["DeviceClass"] = by.Transform
 		}

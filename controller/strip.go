@@ -19,6 +19,7 @@ func stripped() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&v1alpha1.GPUClass{}:       {Transform: stripOwn},
 		&v1alpha1.SharingPolicy{}:  {Transform: stripOwn},
+		&v1alpha1.GPUNode{}:        {Transform: stripReport},
 		&resourceapi.DeviceClass{}: {Transform: stripShared},
 	}
 }
@@ -32,6 +33,14 @@ func stripOwn(o any) (any, error) {
 		m.SetLabels(nil)
 	}
 	return o, nil
+}
+
+// stripReport keeps of a node's report what it says of policies.
+func stripReport(o any) (any, error) {
+	if n, ok := o.(*v1alpha1.GPUNode); ok {
+		n.Status = v1alpha1.GPUNodeStatus{Policies: n.Status.Policies}
+	}
+	return stripOwn(o)
 }
 
 // stripShared keeps the labels and annotations as well: they say whose it is.

@@ -42,7 +42,7 @@ func TestDefinitionsAreShipped(t *testing.T) {
 		names = append(names, crd.Name)
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{"crds/cotenant.dev_gpuclasses.yaml", "crds/cotenant.dev_sharingpolicies.yaml"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"crds/cotenant.dev_gpuclasses.yaml", "crds/cotenant.dev_gpunodes.yaml", "crds/cotenant.dev_sharingpolicies.yaml"}, names); diff != "" {
 		t.Errorf("CRDs (-want +got):\n%s", diff)
 	}
 }

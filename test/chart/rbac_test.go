@@ -38,7 +38,11 @@ func TestRights(t *testing.T) {
 				"resource.k8s.io/resourceclaims: get,list",
 				"resource.k8s.io/resourceslices: get,list,watch,create,update,patch,delete",
 				"/nodes: get,list,watch",
+				"cotenant.dev/sharingpolicies: get,list,watch",
+				"cotenant.dev/gpunodes: get,create",
+				"cotenant.dev/gpunodes/status: get,update",
 			},
+			namespaced: []string{"/events: create"}, // in "default"
 		},
 		"demo-cotenant-controller": {
 			wide: []string{
@@ -46,6 +50,7 @@ func TestRights(t *testing.T) {
 				"cotenant.dev/gpuclasses,sharingpolicies: get,list,watch,create,patch,update",
 				"cotenant.dev/gpuclasses/status,sharingpolicies/status: get,patch,update",
 				"cotenant.dev/gpuclasses/finalizers,sharingpolicies/finalizers: update",
+				"cotenant.dev/gpunodes: get,list,watch",
 				",events.k8s.io/events: create,patch",
 			},
 			namespaced: []string{
