@@ -16,11 +16,12 @@ import (
 // instances of each GPU with their 8 compute instances; the formula fits every
 // number that was seen of real machines, and is not documented.
 const (
-	minorMIGConfig  = 1
-	minorMIGMonitor = 2
-	minorFirstGI    = 3
-	minorsPerGI     = 1 + maxCIs
-	minorsPerGPU    = maxGIs * minorsPerGI
+	// CapabilityConfig opens the right to make and destroy instances.
+	CapabilityConfig = 1
+	minorMIGMonitor  = 2
+	minorFirstGI     = 3
+	minorsPerGI      = 1 + maxCIs
+	minorsPerGPU     = maxGIs * minorsPerGI
 )
 
 // CapabilityGI and CapabilityCI are the minors of the device nodes that open an
@@ -42,7 +43,7 @@ const (
 // file that tells its minor, for what there is.
 func capabilityTree(t fsroot.Tree, s *State) {
 	const proc = "proc/driver/nvidia/capabilities"
-	capability(t, path.Join(proc, "mig/config"), minorMIGConfig, modeAdmin)
+	capability(t, path.Join(proc, "mig/config"), CapabilityConfig, modeAdmin)
 	capability(t, path.Join(proc, "mig/monitor"), minorMIGMonitor, modeAdmin)
 	for _, g := range s.GPUs {
 		if !g.MIG.Current {
@@ -72,7 +73,7 @@ func capability(t fsroot.Tree, file string, minor int, mode uint32) {
 // driver lists 32 GPUs, the simulated one those of the machine.
 func migMinors(s *State) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "config %d\nmonitor %d\n", minorMIGConfig, minorMIGMonitor)
+	fmt.Fprintf(&w, "config %d\nmonitor %d\n", CapabilityConfig, minorMIGMonitor)
 	for _, g := range s.GPUs {
 		if !products[g.Product].MIG {
 			continue

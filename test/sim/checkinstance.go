@@ -8,7 +8,8 @@ import (
 	"regexp"
 )
 
-var migForm = regexp.MustCompile(`^MIG-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+// migForm has the two forms of the drivers' ages.
+var migForm = regexp.MustCompile(`^MIG-([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/\d+/\d+)$`)
 
 // checkInstances proves the rules of placement and identity on one GPU.
 func (g GPU) checkInstances(p Product) error {
@@ -46,7 +47,7 @@ func (gi GPUInstance) check(p Product, pr Profile, indexes map[int]bool) error {
 		case indexes[ci.Index] || ci.Index < 0 || ci.Index >= p.MaxMIGDevices():
 			return fmt.Errorf("MIG device index %d is there twice or outside 0..%d", ci.Index, p.MaxMIGDevices()-1)
 		case !migForm.MatchString(ci.UUID):
-			return fmt.Errorf("MIG UUID %q is not of the form MIG-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", ci.UUID)
+			return fmt.Errorf("MIG UUID %q is neither of the form MIG-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx nor MIG-GPU-…/gi/ci", ci.UUID)
 		case !validComputeMode(ci.ComputeMode):
 			return fmt.Errorf("compute instance %d: compute mode %d does not exist", ci.ID, ci.ComputeMode)
 		}

@@ -86,8 +86,8 @@ func (p Product) ComputeProfile(pr Profile, id int) (ComputeProfile, bool) {
 	return all[i], true
 }
 
-// wholeCompute is the compute instance profile that takes all of a GPU instance.
-func (p Product) wholeCompute(pr Profile) ComputeProfile {
+// WholeCompute is the compute instance profile that takes all of a GPU instance.
+func (p Product) WholeCompute(pr Profile) ComputeProfile {
 	for _, c := range p.ComputeProfiles(pr) {
 		if c.Slices == pr.ComputeSlices && !c.Listed {
 			return c

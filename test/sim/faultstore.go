@@ -41,8 +41,11 @@ func (m *Machine) editFaults(f func([]Fault) ([]Fault, error)) error {
 		if len(all) > 0 {
 			return writeJSON(m.faultsPath(), all)
 		}
-		if err := os.Remove(m.faultsPath()); !errors.Is(err, fs.ErrNotExist) {
-			return err
+		// The second is there after a kill.
+		for _, path := range []string{m.faultsPath(), m.faultsPath() + ".tmp"} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 		return nil
 	})

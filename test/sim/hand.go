@@ -24,7 +24,7 @@ func (m *Machine) CreateInstance(gpu int, profileID, start int, withCI bool) err
 		}
 		p := products[g.Product]
 		pr, _ := p.ProfileByID(profileID)
-		if _, code := s.CreateCI(g, gi, p.wholeCompute(pr).ID, nil); code != Success {
+		if _, code := s.CreateCI(g, gi, p.WholeCompute(pr).ID, nil); code != Success {
 			return fmt.Errorf("making a compute instance in GPU instance %d on GPU %d: %s", gi.ID, gpu, code)
 		}
 		return nil

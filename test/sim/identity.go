@@ -82,8 +82,12 @@ func (g *GPU) freeIndex() int {
 
 // migUUID names a MIG device by (GPU, GPU instance, compute instance), so that
 // the same partition made again has the same UUID. That drivers do so follows
-// from the version nibble of the UUIDs they show; it is not confirmed.
+// from the version nibble of the UUIDs they show; it is not confirmed. Drivers
+// before R470 spell the three out (NVIDIA MIG user guide, "CUDA Device Enumeration").
 func (s *State) migUUID(g *GPU, gi int, ci ComputeInstance) string {
+	if branch(s.Driver) < 470 {
+		return fmt.Sprintf("MIG-%s/%d/%d", g.UUID, gi, ci.ID)
+	}
 	name := fmt.Sprintf("%s/%d/%d", g.UUID, gi, ci.ID)
 	if s.Options.UUIDs == UUIDsFresh {
 		name += fmt.Sprintf("/%d", ci.Seq)

@@ -79,17 +79,17 @@ func (p Product) Remaining(gis []GPUInstance, pr Profile) int {
 }
 
 // choose is where the driver puts an instance for which no placement is given.
-// Its algorithm is not published; this one replays the run in NVIDIA's MIG user
-// guide that shows why to give placements: profiles of one slice go to the upper
-// pair of starts first (6, then 4, 5, 2, 3, 0, 1), larger ones to the lowest
-// start, so that 19,19,14 leave no room for 9. On other parts it is a guess.
+// Its algorithm is not published; this one replays what tools show on hardware.
+// On parts of eight units seven of one slice go to 6, 4, 5, 0, 1, 2, 3, so to the
+// upper half first and there to the last before the others; larger ones, and all
+// on an RTX PRO 6000, go to the lowest start. So 19,19,14 leave no room for 9, as
+// in NVIDIA's MIG user guide.
 func (p Product) choose(gis []GPUInstance, pr Profile) (start int, ok bool) {
-	order := slices.Clone(pr.Starts)
-	if pr.ComputeSlices == 1 {
-		order = order[:0]
-		for low := (len(pr.Starts) - 1) / 2 * 2; low >= 0; low -= 2 {
-			order = append(order, pr.Starts[low:min(low+2, len(pr.Starts))]...)
-		}
+	order := pr.Starts
+	if pr.ComputeSlices == 1 && p.Whole().MemoryUnits == 8 {
+		half := (len(order) + 1) / 2
+		lower, upper, last := order[:half], order[half:len(order)-1], order[len(order)-1:]
+		order = slices.Concat(last, upper, lower)
 	}
 	for _, start := range order {
 		if p.Fits(gis, pr.ID, start) {

@@ -160,7 +160,7 @@ func replace(path string, b []byte) error {
 	if err := os.WriteFile(path+".tmp", b, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path)
+	return fsroot.Replace(path+".tmp", path)
 }
 
 func readJSON(path string, v any) error {

@@ -18,6 +18,16 @@ func migDevices() []behaviour {
 	return []behaviour{
 		{name: "a MIG device describes itself", gpus: h100, mig: true, run: describesItself},
 		{name: "the same partition made again is the same to see (unproven) and another to hold", gpus: h100, mig: true, run: madeAgain},
+		{name: "MIG UUIDs of drivers before R470", gpus: []string{"A100-40"}, mig: true, driver: "460.32.03", run: func(e *env) {
+			d := e.dev(0)
+			mig := e.migDevice(e.compute(e.instance(d, 0, 6), 0))
+			gpu, ret := d.GetUUID()
+			e.is("UUID of the GPU", ret, nvml.SUCCESS)
+			uuid, ret := mig.GetUUID()
+			equal(e, "UUID", uuid, ret, "MIG-"+gpu+"/13/0")
+			found, ret := e.lib.DeviceGetHandleByUUID(uuid)
+			equal(e, "by UUID", found, ret, mig)
+		}},
 		{name: "ids and UUIDs that promise nothing", gpus: h100, mig: true, ids: sim.IDsRandom, uuids: sim.UUIDsFresh, run: func(e *env) {
 			seen := map[string]bool{}
 			ids := map[uint32]bool{}

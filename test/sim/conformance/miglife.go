@@ -13,7 +13,15 @@ func instances() []behaviour {
 	return []behaviour{
 		{name: "an instance is made, found, and destroyed", gpus: h100, mig: true, run: lifeOfAnInstance},
 		{name: "instances take their place", gpus: h100, mig: true, run: takesItsPlace},
-		{name: "without a placement the driver chooses, and strands what follows (unproven but for this run)", gpus: h100, mig: true, run: func(e *env) {
+		{name: "without a placement the driver chooses (seen on A100 and GH200)", gpus: h100, mig: true, run: func(e *env) {
+			for _, want := range []uint32{6, 4, 5, 0, 1, 2, 3} {
+				gi, ret := e.dev(0).CreateGpuInstance(e.profile(e.dev(0), 0))
+				e.is("create", ret, nvml.SUCCESS)
+				info, ret := gi.GetInfo()
+				equal(e, "start", info.Placement.Start, ret, want)
+			}
+		}},
+		{name: "without a placement what follows is stranded (NVIDIA's MIG user guide)", gpus: h100, mig: true, run: func(e *env) {
 			d := e.dev(0)
 			for _, want := range []struct{ profile, start int }{{0, 6}, {0, 4}, {1, 0}} {
 				gi, ret := d.CreateGpuInstance(e.profile(d, want.profile))

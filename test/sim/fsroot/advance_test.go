@@ -49,6 +49,29 @@ func TestAdvance(t *testing.T) {
 	advance(t, p, changed(), sample("one"))
 }
 
+// TestReplace: over a file and where none is, with nothing left.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	temp, at := dir+"/temp", dir+"/at"
+	for _, want := range []string{"first", "second", "third"} {
+		if err := os.WriteFile(temp, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := fsroot.Replace(temp, at); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(at); err != nil || string(got) != want {
+			t.Errorf("%q (%v), want %q", got, err, want)
+		}
+		if _, err := os.Lstat(temp); err == nil {
+			t.Error("the temporary file is left")
+		}
+	}
+	if err := fsroot.Replace(temp, at); err == nil {
+		t.Error("nothing replaced a file")
+	}
+}
+
 // TestAdvanceFromElsewhere: the root is not what it is said to be, so everything
 // is compared: another writer rendered it, a kill left it between two trees, or a
 // fresh directory is due.
@@ -56,11 +79,13 @@ func TestAdvanceFromElsewhere(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, p fsroot.Paths) fsroot.Tree{
 		"another writer": func(t *testing.T, p fsroot.Paths) fsroot.Tree { sync(t, p, changed()); return sample("two") },
 		"a killed one": func(t *testing.T, p fsroot.Paths) fsroot.Tree {
-			if err := os.WriteFile(p.Root+"/etc/a", []byte("one"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(p.Record, []byte(`{"tree":""}`), 0o600); err != nil {
-				t.Fatal(err)
+			for _, err := range []error{
+				os.Remove(p.Root + "/etc/a"), os.WriteFile(p.Root+"/etc/a", []byte("half"), 0o600),
+				os.WriteFile(p.Record, []byte(`{"tree":""}`), 0o600),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			return sample("two")
 		},

@@ -76,10 +76,14 @@ func writeRecord(p Paths, r record) error {
 	if err != nil {
 		return err
 	}
+	// A kill may have left something else than a file there.
+	if err := remove(p.Temp); err != nil {
+		return err
+	}
 	if err := os.WriteFile(p.Temp, b, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(p.Temp, p.Record)
+	return Replace(p.Temp, p.Record)
 }
 
 // sweep removes what is in root and not in t, and what is there as another

@@ -87,6 +87,7 @@ func TestSyncRepairs(t *testing.T) {
 		"overwritten":  func(root string) error { return os.WriteFile(root+"/etc/b", []byte("other"), 0o755) },
 		"another mode": func(root string) error { return os.Chmod(root+"/etc/b", 0o700) },
 		"added":        func(root string) error { return os.WriteFile(root+"/etc/c", nil, 0o644) },
+		"a left link":  func(root string) error { return os.Symlink("/dev/null", filepath.Dir(root)+"/temp") },
 		"a leftover":   func(root string) error { return os.WriteFile(filepath.Dir(root)+"/temp", []byte("half"), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestSyncRepairs(t *testing.T) {
 			if err := harm(p.Root); err != nil {
 				t.Fatal(err)
 			}
-			if err := fsroot.Verify(p.Root, sample("one")); (err == nil) != (name == "a leftover") {
+			if err := fsroot.Verify(p.Root, sample("one")); (err == nil) != (name == "a leftover" || name == "a left link") {
 				t.Errorf("Verify says %v", err)
 			}
 			sync(t, p, sample("one"))

@@ -99,7 +99,7 @@ func (l *library) migHandle(name, uuid string) (nvml.Device, nvml.Return) {
 	gpu, gi, ci, old := oldMIGUUID(uuid)
 	return l.lookUp(name, nvml.ERROR_NOT_FOUND, func(s *sim.State) (*sim.GPU, nvml.Device) {
 		g, _, c := s.MIGDevice(uuid)
-		if old {
+		if c == nil && old {
 			if g = s.GPU(gpu); g != nil && g.GI(gi) != nil {
 				c = g.GI(gi).CI(ci)
 			}

@@ -80,12 +80,4 @@ func nvmlEventSetWait(set, to unsafe.Pointer, ms C.uint) C.int {
 	})
 }
 
-func onSet(set unsafe.Pointer, f func(nvml.EventSet) nvml.Return) C.int {
-	return call(func(nvml.Interface) nvml.Return {
-		e, ok := find[nvml.EventSet](set)
-		if !ok {
-			return nvml.ERROR_INVALID_ARGUMENT
-		}
-		return f(e)
-	})
-}
+func onSet(set unsafe.Pointer, f func(nvml.EventSet) nvml.Return) C.int { return on(set, f) }

@@ -92,16 +92,19 @@ func call(f func(nvml.Interface) nvml.Return) C.int {
 	return C.int(f(lib))
 }
 
-// onDevice runs f on the device of a handle.
-func onDevice(handle unsafe.Pointer, f func(nvml.Device) nvml.Return) C.int {
+// on runs f on the object of a handle, which must be of that kind.
+func on[T any](handle unsafe.Pointer, f func(T) nvml.Return) C.int {
 	return call(func(nvml.Interface) nvml.Return {
-		d, ok := find[nvml.Device](handle)
+		object, ok := find[T](handle)
 		if !ok {
 			return nvml.ERROR_INVALID_ARGUMENT
 		}
-		return f(d)
+		return f(object)
 	})
 }
+
+// onDevice runs f on the device of a handle.
+func onDevice(handle unsafe.Pointer, f func(nvml.Device) nvml.Return) C.int { return on(handle, f) }
 
 func getenv(name, def string) string {
 	c := C.CString(name)

@@ -78,12 +78,12 @@ func nvmlSystemGetCudaDriverVersion_v2(to *C.int) C.int {
 }
 
 // simRefuse is what a stub in zz_stubs.c calls: name is the stub's, handle its
-// first argument, which is a device where one comes first.
+// first argument, which is a device or an instance where one comes first.
 //
 //export simRefuse
 func simRefuse(name *C.char, handle unsafe.Pointer) C.int {
 	return call(func(lib nvml.Interface) nvml.Return {
-		d, _ := find[nvml.Device](handle)
-		return nvmlapi.Refuse(lib, d, C.GoString(name))
+		object, _ := find[any](handle)
+		return nvmlapi.Refuse(lib, object, C.GoString(name))
 	})
 }

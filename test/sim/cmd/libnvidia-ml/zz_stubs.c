@@ -8,15 +8,10 @@
 // the caller.
 extern int simRefuse(char *name, void *first);
 
-int nvmlComputeInstanceDestroy(void *first) { return simRefuse("nvmlComputeInstanceDestroy", first); }
-int nvmlComputeInstanceGetInfo(void *first) { return simRefuse("nvmlComputeInstanceGetInfo", first); }
-int nvmlComputeInstanceGetInfo_v2(void *first) { return simRefuse("nvmlComputeInstanceGetInfo_v2", first); }
 int nvmlDeviceClearAccountingPids(void *first) { return simRefuse("nvmlDeviceClearAccountingPids", first); }
 int nvmlDeviceClearCpuAffinity(void *first) { return simRefuse("nvmlDeviceClearCpuAffinity", first); }
 int nvmlDeviceClearEccErrorCounts(void *first) { return simRefuse("nvmlDeviceClearEccErrorCounts", first); }
 int nvmlDeviceClearFieldValues(void *first) { return simRefuse("nvmlDeviceClearFieldValues", first); }
-int nvmlDeviceCreateGpuInstance(void *first) { return simRefuse("nvmlDeviceCreateGpuInstance", first); }
-int nvmlDeviceCreateGpuInstanceWithPlacement(void *first) { return simRefuse("nvmlDeviceCreateGpuInstanceWithPlacement", first); }
 int nvmlDeviceDiscoverGpus(void *first) { return simRefuse("nvmlDeviceDiscoverGpus", first); }
 int nvmlDeviceFreezeNvLinkUtilizationCounter(void *first) { return simRefuse("nvmlDeviceFreezeNvLinkUtilizationCounter", first); }
 int nvmlDeviceGetAPIRestriction(void *first) { return simRefuse("nvmlDeviceGetAPIRestriction", first); }
@@ -29,8 +24,6 @@ int nvmlDeviceGetActiveVgpus(void *first) { return simRefuse("nvmlDeviceGetActiv
 int nvmlDeviceGetAdaptiveClockInfoStatus(void *first) { return simRefuse("nvmlDeviceGetAdaptiveClockInfoStatus", first); }
 int nvmlDeviceGetAdaptiveTgpModeInfo_v1(void *first) { return simRefuse("nvmlDeviceGetAdaptiveTgpModeInfo_v1", first); }
 int nvmlDeviceGetApplicationsClock(void *first) { return simRefuse("nvmlDeviceGetApplicationsClock", first); }
-int nvmlDeviceGetAttributes(void *first) { return simRefuse("nvmlDeviceGetAttributes", first); }
-int nvmlDeviceGetAttributes_v2(void *first) { return simRefuse("nvmlDeviceGetAttributes_v2", first); }
 int nvmlDeviceGetAutoBoostedClocksEnabled(void *first) { return simRefuse("nvmlDeviceGetAutoBoostedClocksEnabled", first); }
 int nvmlDeviceGetBAR1MemoryInfo(void *first) { return simRefuse("nvmlDeviceGetBAR1MemoryInfo", first); }
 int nvmlDeviceGetBBXTimeData_v1(void *first) { return simRefuse("nvmlDeviceGetBBXTimeData_v1", first); }
@@ -45,7 +38,6 @@ int nvmlDeviceGetClkMonStatus(void *first) { return simRefuse("nvmlDeviceGetClkM
 int nvmlDeviceGetClock(void *first) { return simRefuse("nvmlDeviceGetClock", first); }
 int nvmlDeviceGetClockInfo(void *first) { return simRefuse("nvmlDeviceGetClockInfo", first); }
 int nvmlDeviceGetClockOffsets(void *first) { return simRefuse("nvmlDeviceGetClockOffsets", first); }
-int nvmlDeviceGetComputeInstanceId(void *first) { return simRefuse("nvmlDeviceGetComputeInstanceId", first); }
 int nvmlDeviceGetConfComputeGpuAttestationReport(void *first) { return simRefuse("nvmlDeviceGetConfComputeGpuAttestationReport", first); }
 int nvmlDeviceGetConfComputeGpuCertificate(void *first) { return simRefuse("nvmlDeviceGetConfComputeGpuCertificate", first); }
 int nvmlDeviceGetConfComputeMemSizeInfo(void *first) { return simRefuse("nvmlDeviceGetConfComputeMemSizeInfo", first); }
@@ -63,7 +55,6 @@ int nvmlDeviceGetDecoderUtilization(void *first) { return simRefuse("nvmlDeviceG
 int nvmlDeviceGetDefaultApplicationsClock(void *first) { return simRefuse("nvmlDeviceGetDefaultApplicationsClock", first); }
 int nvmlDeviceGetDefaultEccMode(void *first) { return simRefuse("nvmlDeviceGetDefaultEccMode", first); }
 int nvmlDeviceGetDetailedEccErrors(void *first) { return simRefuse("nvmlDeviceGetDetailedEccErrors", first); }
-int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *first) { return simRefuse("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", first); }
 int nvmlDeviceGetDisplayActive(void *first) { return simRefuse("nvmlDeviceGetDisplayActive", first); }
 int nvmlDeviceGetDisplayMode(void *first) { return simRefuse("nvmlDeviceGetDisplayMode", first); }
 int nvmlDeviceGetDramEncryptionMode(void *first) { return simRefuse("nvmlDeviceGetDramEncryptionMode", first); }
@@ -87,12 +78,8 @@ int nvmlDeviceGetGpcClkVfOffset(void *first) { return simRefuse("nvmlDeviceGetGp
 int nvmlDeviceGetGpuFabricInfo(void *first) { return simRefuse("nvmlDeviceGetGpuFabricInfo", first); }
 int nvmlDeviceGetGpuFabricInfoV(void *first) { return simRefuse("nvmlDeviceGetGpuFabricInfoV", first); }
 int nvmlDeviceGetGpuFabricInfo_v4(void *first) { return simRefuse("nvmlDeviceGetGpuFabricInfo_v4", first); }
-int nvmlDeviceGetGpuInstanceById(void *first) { return simRefuse("nvmlDeviceGetGpuInstanceById", first); }
-int nvmlDeviceGetGpuInstanceId(void *first) { return simRefuse("nvmlDeviceGetGpuInstanceId", first); }
 int nvmlDeviceGetGpuInstanceProfileInfoByIdV(void *first) { return simRefuse("nvmlDeviceGetGpuInstanceProfileInfoByIdV", first); }
 int nvmlDeviceGetGpuInstanceProfileInfoV(void *first) { return simRefuse("nvmlDeviceGetGpuInstanceProfileInfoV", first); }
-int nvmlDeviceGetGpuInstanceRemainingCapacity(void *first) { return simRefuse("nvmlDeviceGetGpuInstanceRemainingCapacity", first); }
-int nvmlDeviceGetGpuInstances(void *first) { return simRefuse("nvmlDeviceGetGpuInstances", first); }
 int nvmlDeviceGetGpuMaxPcieLinkGeneration(void *first) { return simRefuse("nvmlDeviceGetGpuMaxPcieLinkGeneration", first); }
 int nvmlDeviceGetGpuOperationMode(void *first) { return simRefuse("nvmlDeviceGetGpuOperationMode", first); }
 int nvmlDeviceGetGridLicensableFeatures(void *first) { return simRefuse("nvmlDeviceGetGridLicensableFeatures", first); }
@@ -243,7 +230,6 @@ int nvmlDeviceSetHostname_v1(void *first) { return simRefuse("nvmlDeviceSetHostn
 int nvmlDeviceSetMemClkVfOffset(void *first) { return simRefuse("nvmlDeviceSetMemClkVfOffset", first); }
 int nvmlDeviceSetMemoryLimits_v1(void *first) { return simRefuse("nvmlDeviceSetMemoryLimits_v1", first); }
 int nvmlDeviceSetMemoryLockedClocks(void *first) { return simRefuse("nvmlDeviceSetMemoryLockedClocks", first); }
-int nvmlDeviceSetMigMode(void *first) { return simRefuse("nvmlDeviceSetMigMode", first); }
 int nvmlDeviceSetNvLinkDeviceLowPowerThreshold(void *first) { return simRefuse("nvmlDeviceSetNvLinkDeviceLowPowerThreshold", first); }
 int nvmlDeviceSetNvLinkUtilizationControl(void *first) { return simRefuse("nvmlDeviceSetNvLinkUtilizationControl", first); }
 int nvmlDeviceSetNvlinkBwMode(void *first) { return simRefuse("nvmlDeviceSetNvlinkBwMode", first); }
@@ -284,18 +270,9 @@ int nvmlGpmSampleAlloc(void *first) { return simRefuse("nvmlGpmSampleAlloc", fir
 int nvmlGpmSampleFree(void *first) { return simRefuse("nvmlGpmSampleFree", first); }
 int nvmlGpmSampleGet(void *first) { return simRefuse("nvmlGpmSampleGet", first); }
 int nvmlGpmSetStreamingEnabled(void *first) { return simRefuse("nvmlGpmSetStreamingEnabled", first); }
-int nvmlGpuInstanceCreateComputeInstance(void *first) { return simRefuse("nvmlGpuInstanceCreateComputeInstance", first); }
-int nvmlGpuInstanceCreateComputeInstanceWithPlacement(void *first) { return simRefuse("nvmlGpuInstanceCreateComputeInstanceWithPlacement", first); }
-int nvmlGpuInstanceDestroy(void *first) { return simRefuse("nvmlGpuInstanceDestroy", first); }
 int nvmlGpuInstanceGetActiveVgpus(void *first) { return simRefuse("nvmlGpuInstanceGetActiveVgpus", first); }
-int nvmlGpuInstanceGetComputeInstanceById(void *first) { return simRefuse("nvmlGpuInstanceGetComputeInstanceById", first); }
-int nvmlGpuInstanceGetComputeInstancePossiblePlacements(void *first) { return simRefuse("nvmlGpuInstanceGetComputeInstancePossiblePlacements", first); }
-int nvmlGpuInstanceGetComputeInstanceProfileInfo(void *first) { return simRefuse("nvmlGpuInstanceGetComputeInstanceProfileInfo", first); }
 int nvmlGpuInstanceGetComputeInstanceProfileInfoV(void *first) { return simRefuse("nvmlGpuInstanceGetComputeInstanceProfileInfoV", first); }
-int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(void *first) { return simRefuse("nvmlGpuInstanceGetComputeInstanceRemainingCapacity", first); }
-int nvmlGpuInstanceGetComputeInstances(void *first) { return simRefuse("nvmlGpuInstanceGetComputeInstances", first); }
 int nvmlGpuInstanceGetCreatableVgpus(void *first) { return simRefuse("nvmlGpuInstanceGetCreatableVgpus", first); }
-int nvmlGpuInstanceGetInfo(void *first) { return simRefuse("nvmlGpuInstanceGetInfo", first); }
 int nvmlGpuInstanceGetVgpuHeterogeneousMode(void *first) { return simRefuse("nvmlGpuInstanceGetVgpuHeterogeneousMode", first); }
 int nvmlGpuInstanceGetVgpuSchedulerLog(void *first) { return simRefuse("nvmlGpuInstanceGetVgpuSchedulerLog", first); }
 int nvmlGpuInstanceGetVgpuSchedulerLog_v2(void *first) { return simRefuse("nvmlGpuInstanceGetVgpuSchedulerLog_v2", first); }

@@ -11,6 +11,8 @@ import (
 // args is a parsed command line.
 type args struct {
 	list    bool
+	mig     string // "0" or "1" of -mig
+	reset   bool
 	fields  []string
 	ids     []string // of -i; none means all
 	header  bool
@@ -32,6 +34,12 @@ func parse(argv []string) (args, error) {
 		switch name {
 		case "-L", "--list-gpus":
 			a.list = true
+		case "-r", "--gpu-reset":
+			a.reset = true
+		case "-mig", "--multi-instance-gpu":
+			if a.mig = value; value != "0" && value != "1" {
+				return a, invalid("Invalid MIG mode \"%s\". Specify either 0 or 1.", value)
+			}
 		case "--query-gpu":
 			a.fields = strings.Split(value, ",")
 		case "--format":
@@ -44,18 +52,18 @@ func parse(argv []string) (args, error) {
 			return a, invalid("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help. (%s)", argv[i])
 		}
 	}
-	if a.list {
+	if a.list || a.reset || a.mig != "" {
 		return a, nil
 	}
 	if len(a.fields) == 0 {
-		return a, invalid("This simulated nvidia-smi knows -L and --query-gpu=FIELDS --format=csv, each with -i.")
+		return a, invalid("This simulated nvidia-smi knows -L, --query-gpu=FIELDS --format=csv, -mig 0|1 and --gpu-reset, each with -i, and mig.")
 	}
 	return a.withFormat(format)
 }
 
 func takesValue(option string) bool {
 	switch option {
-	case "--query-gpu", "--format", "-i", "--id", "--dev-root":
+	case "--query-gpu", "--format", "-i", "--id", "--dev-root", "-mig", "--multi-instance-gpu":
 		return true
 	}
 	return false

@@ -15,6 +15,9 @@ func list(gpus []gpu, out io.Writer) error {
 			return g.lost()
 		}
 		fmt.Fprintf(out, "GPU %d: %s (UUID: %s)\n", g.index, g.product.Name, g.UUID)
+		for i, m := range g.migs {
+			fmt.Fprintf(out, "  MIG %-11s Device %2d: (UUID: %s)\n", m.name, i, m.uuid)
+		}
 	}
 	return nil
 }

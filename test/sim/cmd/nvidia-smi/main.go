@@ -3,10 +3,11 @@
 
 // Command nvidia-smi is a stand-in for NVIDIA's tool on the simulated machine.
 //
-// It shows what the real one shows for -L and --query-gpu, with the same words
-// and exit codes, and like the real one it knows only the GPUs whose device
-// node its container may open. It is built without cgo, so that it runs in any
-// container image.
+// It does what the real one does for -L, --query-gpu, -mig, --gpu-reset and the
+// subcommand mig, with the same words and exit codes, and like the real one it
+// knows only the GPUs whose device node its container may open, and the MIG
+// devices of which it may open the nodes of both instances. It is built without
+// cgo, so that it runs in any container image.
 //
 // Where the machine is and where the device nodes are it takes from
 // COTENANT_SIM_STATE (default /run/cotenant-sim) and COTENANT_SIM_DEV
@@ -18,12 +19,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/cotenant-dev/cotenant/test/sim"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], caller{os.Getenv, os.Geteuid()}, os.Stdout, os.Stderr))
+}
+
+// caller is who runs the tool.
+type caller struct {
+	env func(string) string
+	uid int
 }
 
 // failure is how nvidia-smi fails: with words on standard output and a code of
@@ -42,8 +50,8 @@ const (
 	exitGPUIsLost = 15
 )
 
-func run(argv []string, env func(string) string, out, errOut io.Writer) int {
-	err := smi(argv, env, out)
+func run(argv []string, by caller, out, errOut io.Writer) int {
+	err := smi(argv, by, out)
 	var f failure
 	switch {
 	case err == nil:
@@ -57,14 +65,45 @@ func run(argv []string, env func(string) string, out, errOut io.Writer) int {
 	}
 }
 
-func smi(argv []string, env func(string) string, out io.Writer) error {
+func smi(argv []string, by caller, out io.Writer) error {
+	// The subcommand must be the first argument, as with the real tool.
+	if len(argv) > 0 && argv[0] == "mig" {
+		a, err := parseMIG(argv[1:])
+		if err != nil {
+			return err
+		}
+		return on(by, "", a.ids, func(h *host, gpus []gpu) error { return a.run(h, gpus, out) })
+	}
 	a, err := parse(argv)
 	if err != nil {
 		return err
 	}
-	dev := orDefault(a.devRoot, orDefault(env("COTENANT_SIM_DEV"), "/dev"))
-	m, err := sim.Open(orDefault(env("COTENANT_SIM_STATE"), "/run/cotenant-sim"))
-	if err != nil || !opens(dev, "nvidiactl") {
+	return on(by, a.devRoot, a.ids, func(h *host, gpus []gpu) error {
+		switch {
+		case a.list:
+			return list(gpus, out)
+		case a.reset:
+			return reset(h, gpus, out)
+		case a.mig != "":
+			return switchMIG(h, gpus, a.mig == "1", argv, out)
+		}
+		return query(h.s, gpus, a, out)
+	})
+}
+
+// host is the machine as this container sees it.
+type host struct {
+	m   *sim.Machine
+	s   sim.State
+	dev string
+	uid int
+}
+
+// on runs f on the GPUs that ids name.
+func on(by caller, devRoot string, ids []string, f func(*host, []gpu) error) error {
+	dev := orDefault(devRoot, orDefault(by.env("COTENANT_SIM_DEV"), "/dev"))
+	m, err := sim.Open(orDefault(by.env("COTENANT_SIM_STATE"), "/run/cotenant-sim"))
+	if err != nil || !opens(dev, "nvidiactl", os.O_RDWR) {
 		return failure{exitNoDriver, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. " +
 			"Make sure that the latest NVIDIA driver is installed and running.\n"}
 	}
@@ -72,14 +111,17 @@ func smi(argv []string, env func(string) string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	gpus, err := selected(visible(s, dev), a.ids)
+	gpus, err := selected(visible(s, dev), ids)
 	if err != nil {
 		return err
 	}
-	if a.list {
-		return list(gpus, out)
-	}
-	return query(s, gpus, a, out)
+	return f(&host{m, s, dev, by.uid}, gpus)
+}
+
+// admin reports whether this process may partition GPUs: root, where the node
+// for configuring MIG can be opened.
+func (h *host) admin() bool {
+	return h.uid == 0 && opens(h.dev, "nvidia-caps/nvidia-cap"+strconv.Itoa(sim.CapabilityConfig), os.O_RDONLY)
 }
 
 func orDefault(v, def string) string {

@@ -16,6 +16,7 @@ import (
 type container struct {
 	m   *sim.Machine
 	dev string
+	uid int // of who runs the tool in it
 }
 
 // newContainer has two A30s and a GB10, of which the container was given those with the minors.
@@ -34,13 +35,13 @@ func newContainer(t *testing.T, minors ...string) container {
 			t.Fatal(err)
 		}
 	}
-	return container{m, dev}
+	return container{m: m, dev: dev}
 }
 
 func (c container) smi(args ...string) (string, int) {
 	env := map[string]string{"COTENANT_SIM_STATE": c.m.Dir(), "COTENANT_SIM_DEV": c.dev}
 	var out strings.Builder
-	code := run(args, func(k string) string { return env[k] }, &out, &out)
+	code := run(args, caller{func(k string) string { return env[k] }, c.uid}, &out, &out)
 	return out.String(), code
 }
 

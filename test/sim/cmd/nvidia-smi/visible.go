@@ -22,24 +22,47 @@ type gpu struct {
 	sim.GPU
 	product sim.Product
 	index   int // among the visible ones, as NVML counts
+	migs    []mig
 }
+
+// mig is a MIG device as this container sees it.
+type mig struct{ name, uuid string }
 
 // visible are the GPUs whose device node may be opened here.
 func visible(s sim.State, dev string) []gpu {
 	var out []gpu
 	for _, g := range s.GPUs {
 		p, err := sim.LookupProduct(g.Product)
-		if err == nil && opens(dev, "nvidia"+strconv.Itoa(g.Minor)) {
-			out = append(out, gpu{g, p, len(out)})
+		if err == nil && opens(dev, "nvidia"+strconv.Itoa(g.Minor), os.O_RDWR) {
+			out = append(out, gpu{g, p, len(out), visibleMIG(g, p, dev)})
 		}
+	}
+	return out
+}
+
+// visibleMIG are the MIG devices of which the nodes of both instances may be
+// opened here, in the order of their indexes.
+func visibleMIG(g sim.GPU, p sim.Product, dev string) []mig {
+	var out []mig
+	opensCap := func(minor int) bool {
+		return opens(dev, "nvidia-caps/nvidia-cap"+strconv.Itoa(minor), os.O_RDONLY)
+	}
+	for index := range p.MaxMIGDevices() {
+		gi, ci := g.MIGDevice(index)
+		if ci == nil || !opensCap(sim.CapabilityGI(g.Minor, gi.ID)) || !opensCap(sim.CapabilityCI(g.Minor, gi.ID, ci.ID)) {
+			continue
+		}
+		pr, _ := p.ProfileByID(gi.ProfileID)
+		c, _ := p.ComputeProfile(pr, ci.ProfileID)
+		out = append(out, mig{pr.MIGName(c), ci.UUID})
 	}
 	return out
 }
 
 // opens reports whether the container has the node and its cgroup lets it be
 // opened. No driver stands behind it, so a granted open ends in ENXIO.
-func opens(dev, node string) bool {
-	f, err := os.OpenFile(filepath.Join(dev, node), os.O_RDWR, 0)
+func opens(dev, node string, how int) bool {
+	f, err := os.OpenFile(filepath.Join(dev, node), how, 0)
 	if err == nil {
 		return f.Close() == nil
 	}

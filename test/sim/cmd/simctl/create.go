@@ -13,7 +13,7 @@ import (
 	"github.com/cotenant-dev/cotenant/test/sim"
 )
 
-const gpuUsage = "PRODUCT[,uuid=GPU-…][,pci=0000:65:01.0][,minor=N][,numa=N][,pcieRoot=pci0000:64][,moduleID=N]"
+const gpuUsage = "PRODUCT[,uuid=GPU-…][,pci=0000:65:01.0][,minor=N][,numa=N][,pcieRoot=pci0000:64][,moduleID=N][,mig=on]"
 
 func createCommand() *cobra.Command {
 	var cfg sim.Config
@@ -44,6 +44,10 @@ func createCommand() *cobra.Command {
 	f.StringVar(&cfg.Driver, "driver", "", "driver version (535.129.03)")
 	f.StringVar(&cfg.CUDA, "cuda", "", "CUDA version of the driver (12.2)")
 	f.Int64Var(&cfg.Seed, "seed", 0, "what tells this machine's UUIDs from another's")
+	f.StringVar(&cfg.IDs, "ids", "", "random: ids of MIG instances that follow from nothing; by placement when left out")
+	f.StringVar(&cfg.UUIDs, "uuids", "", "fresh: a MIG UUID is never used again; used again when left out")
+	f.BoolVar(&cfg.ResetForbidden, "reset-forbidden", false, "no GPU can be reset, as in a VM")
+	f.DurationVar(&cfg.Linger, "linger", 0, "how long what a workload was on stays in use after its end")
 	f.StringVar(&cfg.Bin, "bin", "", "directory with nvidia-smi and libnvidia-ml.so.1 for the driver root")
 	return cmd
 }
@@ -69,6 +73,12 @@ func setGPU(g *sim.GPUConfig, key, value string) error {
 		g.PCI = value
 	case "pcieRoot":
 		g.PCIeRoot = value
+	case "mig":
+		on, err := onOff(value)
+		if err != nil {
+			return err
+		}
+		g.MIG = on
 	case "minor", "numa", "moduleID":
 		n, err := strconv.Atoi(value)
 		if err != nil {

@@ -40,17 +40,17 @@ func faultAddCommand(o *opener) *cobra.Command {
 	var f sim.Fault
 	var gpu int
 	var xid uint64
-	var code string
+	var code, activation string
 	cmd := &cobra.Command{
 		Use: "add", Short: "Arm a fault", Args: cobra.NoArgs,
 		RunE: o.on(func(cmd *cobra.Command, m *sim.Machine, _ []string) error {
 			f.Match.GPU, f.Do.XID = given(cmd, "gpu", &gpu), given(cmd, "xid", &xid)
-			if code != "" {
-				c, err := sim.ParseCode(code)
-				if err != nil {
-					return err
-				}
-				f.Do.Return = &c
+			var err error
+			if f.Do.Return, err = parseCode(code); err != nil {
+				return err
+			}
+			if f.Do.Activation, err = parseCode(activation); err != nil {
+				return err
 			}
 			return m.Inject(f)
 		}),
@@ -64,6 +64,7 @@ func faultAddCommand(o *opener) *cobra.Command {
 	fl.Uint64Var(&f.When.Every, "every", 0, "every Nth of these calls")
 	fl.Uint64Var(&f.When.After, "after", 0, "let the first N pass")
 	fl.StringVar(&code, "return", "", "answer this code, such as GPU_IS_LOST")
+	fl.StringVar(&activation, "activation", "", "answer SUCCESS with this activation status; for nvmlDeviceSetMigMode")
 	fl.DurationVar(&f.Do.Delay, "delay", 0, "take this long")
 	fl.BoolVar(&f.Do.Hang, "hang", false, "hang until the fault is cleared")
 	fl.BoolVar(&f.Do.CrashBefore, "crash-before", false, "kill the caller before the effect")
@@ -71,6 +72,15 @@ func faultAddCommand(o *opener) *cobra.Command {
 	fl.BoolVar(&f.Do.LoseGPU, "lose", false, "the GPU falls off the bus")
 	fl.Uint64Var(&xid, "xid", 0, "report this XID error")
 	return cmd
+}
+
+// parseCode reads a code; nil for none.
+func parseCode(text string) (*sim.Code, error) {
+	if text == "" {
+		return nil, nil
+	}
+	c, err := sim.ParseCode(text)
+	return &c, err
 }
 
 func printJSON(cmd *cobra.Command, v any) error {

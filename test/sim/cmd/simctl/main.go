@@ -38,7 +38,7 @@ func newCommand() *cobra.Command {
 	root.AddCommand(createCommand())
 	root.AddCommand(operateCommands(o)...)
 	root.AddCommand(gpuCommands(o)...)
-	root.AddCommand(processCommand(o), faultCommand(o), showCommand(o), checkCommand(o))
+	root.AddCommand(migCommand(o), instanceCommand(o), processCommand(o), faultCommand(o), callsCommand(o), showCommand(o), checkCommand(o))
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cotenant-dev/cotenant/test/sim"
 )
@@ -58,6 +59,18 @@ func TestOperateAMachine(t *testing.T) {
 		{"restore 1", func(s sim.State) bool { return !s.GPUs[1].Lost }},
 		{"add L40S", func(s sim.State) bool { return len(s.GPUs) == 3 }},
 		{"reorder 2,0,1 --renumber-minors", func(s sim.State) bool { return s.GPUs[0].Product == "L40S" && s.GPUs[0].Minor == 0 }},
+		{"add H100-80,mig=on", func(s sim.State) bool { return s.GPUs[3].MIG == sim.MIGMode{Current: true, Pending: true} }},
+		{"instance create 3 1g.20gb 6", func(s sim.State) bool { return len(s.GPUs[3].GIs) == 1 && len(s.GPUs[3].GIs[0].CIs) == 1 }},
+		{"instance create 3 19 0 --without-compute-instance", func(s sim.State) bool { return len(s.GPUs[3].GIs) == 2 && len(s.GPUs[3].GIs[1].CIs) == 0 }},
+		{"process add --pid 8 --gpu 3 --gi 6 --ci 0 --virtual", func(s sim.State) bool { return *s.Processes[0].GI == 6 && *s.Processes[0].CI == 0 }},
+		{"show", func(sim.State) bool { return true }},
+		{"process kill 8", func(s sim.State) bool { return len(s.Processes) == 0 }},
+		{"instance destroy 3", func(s sim.State) bool { return len(s.GPUs[3].GIs) == 0 }},
+		{"mig 3 off", func(s sim.State) bool { return !s.GPUs[3].MIG.Current }},
+		{"mig 3 on", func(s sim.State) bool { return s.GPUs[3].MIG.Current }},
+		{"instance create 3 9 4", func(s sim.State) bool { return len(s.GPUs[3].GIs) == 1 }},
+		{"reset 3", func(s sim.State) bool { return len(s.GPUs[3].GIs) == 0 && s.GPUs[3].MIG.Current }},
+		{"remove 3", func(s sim.State) bool { return len(s.GPUs) == 3 }},
 		{"remove 0", func(s sim.State) bool { return len(s.GPUs) == 2 && s.GPUs[0].Product == "A30-24" }},
 		{"reload-driver", func(s sim.State) bool { return s.Load == 2 && s.Boots == 1 }},
 		{"reboot", func(s sim.State) bool { return s.Load == 3 && s.Boots == 2 }},
@@ -104,6 +117,39 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestOptions: what a machine is created with.
+func TestOptions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sim")
+	if _, err := simctl(t, "create", dir, "--gpu", "A100-40,mig=on", "--ids", "random", "--uuids", "fresh", "--reset-forbidden", "--linger", "2s"); err != nil {
+		t.Fatal(err)
+	}
+	m, err := sim.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.State()
+	want := sim.Options{IDs: sim.IDsRandom, UUIDs: sim.UUIDsFresh, ResetForbidden: true, Linger: 2 * time.Second}
+	if err != nil || s.Options != want || !s.GPUs[0].MIG.Current {
+		t.Errorf("the machine is %+v (%v), want %+v with MIG on", s, err, want)
+	}
+	if _, err := simctl(t, "reset", "0", "--state", dir); err == nil {
+		t.Error("a GPU was reset where that is forbidden")
+	}
+	if _, err := simctl(t, "fault", "add", "--call", "nvmlDeviceSetMigMode", "--activation", "IN_USE", "--state", dir); err != nil {
+		t.Error(err)
+	}
+	if all, err := m.Faults(); err != nil || len(all) != 1 || all[0].Do.Activation == nil || *all[0].Do.Activation != sim.InUse {
+		t.Errorf("faults: %+v, %v", all, err)
+	}
+	m.Change(sim.Call{Name: "nvmlDeviceSetMigMode"}, func(*sim.State) sim.Code { return sim.NoPermission })
+	if out, err := simctl(t, "calls", "nvmlDeviceSet*", "--state", dir); err != nil || strings.TrimSpace(out) != "1" {
+		t.Errorf("calls: %q, %v", out, err)
+	}
+	if out, err := simctl(t, "calls", "--state", dir); err != nil || !strings.Contains(out, `"call": "nvmlDeviceSetMigMode"`) {
+		t.Errorf("calls: %q, %v", out, err)
+	}
+}
+
 func TestShow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sim")
 	if _, err := simctl(t, "create", dir, "--gpu", "A30-24"); err != nil {
@@ -117,6 +163,16 @@ func TestShow(t *testing.T) {
 	if !slices.ContainsFunc(strings.Split(out, "\n"), func(l string) bool { return strings.Join(strings.Fields(l), " ") == row }) {
 		t.Errorf("no row %q in\n%s", row, out)
 	}
+	if _, err := simctl(t, "add", "RTX-PRO-6000,mig=on", "--state", dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := simctl(t, "instance", "create", "1", "1g.24gb", "3", "--state", dir); err != nil {
+		t.Fatal(err)
+	}
+	out, err = simctl(t, "show", "--state", dir)
+	if row := "1 4 1g.24gb 3:3 0 MIG-"; err != nil || !slices.ContainsFunc(strings.Split(out, "\n"), func(l string) bool { return strings.HasPrefix(strings.Join(strings.Fields(l), " "), row) }) {
+		t.Errorf("no row %q in\n%s (%v)", row, out, err)
+	}
 	if out, err := simctl(t, "show", "--json", "--state", dir); err != nil || !strings.Contains(out, `"pcieRoot": "pci0000:64"`) {
 		t.Errorf("--json: %v\n%s", err, out)
 	}
@@ -124,11 +180,16 @@ func TestShow(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for line, say := range map[string]string{
-		"create %s --gpu A31":          "A30-24",
-		"create %s --gpu T4,color=red": "numa=N",
-		"create %s --gpu T4,numa=x":    "numa",
-		"reboot --state %s":            "simctl create",
-		"lose first --state /":         "simctl create",
+		"create %s --gpu A31":           "A30-24",
+		"create %s --gpu T4,color=red":  "numa=N",
+		"create %s --gpu T4,numa=x":     "numa",
+		"create %s --gpu H100-80,mig=1": "want on or off",
+		"create %s --ids odd":           "random",
+		"create %s --uuids odd":         "fresh",
+		"create %s --linger -1s":        "negative",
+		"create %s --gpu T4,mig=on":     "has none",
+		"reboot --state %s":             "simctl create",
+		"lose first --state /":          "simctl create",
 	} {
 		args := strings.Fields(strings.ReplaceAll(line, "%s", filepath.Join(t.TempDir(), "none")))
 		if _, err := simctl(t, args...); err == nil || !strings.Contains(err.Error(), say) {

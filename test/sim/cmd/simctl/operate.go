@@ -54,6 +54,7 @@ func gpuCommands(o *opener) []*cobra.Command {
 		oneGPU(o, "lose", "Make a GPU fall off the bus (XID 79)", (*sim.Machine).LoseGPU),
 		oneGPU(o, "restore", "Bring a lost GPU back", (*sim.Machine).RestoreGPU),
 		oneGPU(o, "remove", "Take a GPU out of the machine", (*sim.Machine).RemoveGPU),
+		oneGPU(o, "reset", "Reset a GPU: a pending MIG mode becomes the mode, instances go; fails while it is in use", (*sim.Machine).ResetGPU),
 		{
 			Use: "add " + gpuUsage, Short: "Put another GPU in; prints its index", Args: cobra.ExactArgs(1),
 			RunE: o.on(func(cmd *cobra.Command, m *sim.Machine, args []string) error {

@@ -37,16 +37,22 @@ func show(cmd *cobra.Command, m *sim.Machine, s sim.State) error {
 	fmt.Fprintln(w, "GPU\tPRODUCT\tUUID\tPCI\tMINOR\tNUMA\tSTATE")
 	for i, g := range s.GPUs {
 		state := "ok"
-		if g.Lost {
+		switch {
+		case g.Lost:
 			state = "lost"
+		case g.MIG.Current != g.MIG.Pending:
+			state = "ok, MIG pending"
+		case g.MIG.Current:
+			state = "ok, MIG"
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\n", i, g.Product, g.UUID, g.PCI, g.Minor, g.NUMA, state)
 	}
+	showInstances(w, s)
 	if len(s.Processes) > 0 {
-		fmt.Fprintln(w, "\nPID\tGPU\tKIND\tMIB\tNAME")
+		fmt.Fprintln(w, "\nPID\tGPU\tGI\tCI\tKIND\tMIB\tNAME")
 	}
 	for _, p := range s.Processes {
-		fmt.Fprintf(w, "%d\t%d\t%s\t%d\t%s\n", p.PID, s.Index(p.UUID), p.Kind, p.MemoryMiB, p.Name)
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%d\t%s\n", p.PID, s.Index(p.UUID), orNone(p.GI), orNone(p.CI), p.Kind, p.MemoryMiB, p.Name)
 	}
 	return w.Flush()
 }
