@@ -37,8 +37,8 @@ func TestClassBecomesDeviceClass(t *testing.T) {
 		t.Fatal("there is no DeviceClass")
 	}
 	want := resourceapi.DeviceClassSpec{
-		Selectors: []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == 'gpu.nvidia.com' && (" +
-			"device.attributes['gpu.nvidia.com'].?type.orValue('') == 'gpu' && " +
+		Selectors: []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver in ['gpu.nvidia.com'] && (" +
+			"device.attributes['gpu.nvidia.com'].?type.orValue('') in ['gpu'] && " +
 			"device.attributes['cotenant.dev'].?policy.orValue('default') in ['p'])"}}},
 		ExtendedResourceName: new("example.com/gpu"),
 	}

@@ -139,6 +139,33 @@ func TestExpressionIsStable(t *testing.T) {
 	}
 }
 
+// The driver is first, and then what the fewest devices pass: the scheduler asks
+// every device of a full node.
+func TestExpressionAsksFirstWhatTheFewestDevicesPass(t *testing.T) {
+	cases := map[string]struct {
+		offer given
+		want  []string
+	}{
+		"whole GPUs":     {whole("p"), []string{"device.driver", "?type", "?policy"}},
+		"every profile":  {partitions("p", v1alpha1.MIGOnDemand, "*"), []string{"device.driver", "?type", "?policy"}},
+		"named profiles": {partitions("p", v1alpha1.MIGOnDemand, "1g.10gb"), []string{"device.driver", "?profile", "?type", "?policy"}},
+		"shares":         {shares("p", "quarter", v1alpha1.MPS), []string{"device.driver", "?offer", "?mode", "?type", "?policy"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Split(expression([]given{c.offer}), " && ")
+			if len(got) != len(c.want) {
+				t.Fatalf("%d terms, want %d: %v", len(got), len(c.want), got)
+			}
+			for i, w := range c.want {
+				if !strings.Contains(got[i], w) {
+					t.Errorf("term %d is %s, want it to read %s", i, got[i], w)
+				}
+			}
+		})
+	}
+}
+
 // Whatever somebody writes stays a string.
 func TestQuote(t *testing.T) {
 	check := func(fatalf func(string, ...any), s string) {

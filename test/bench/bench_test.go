@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cotenant-dev/cotenant/test/bench/figure"
 )
 
 func TestPercentileIsTheNearestRank(t *testing.T) {
@@ -50,6 +52,9 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 
 func TestOnlyWhatSucceededIsASample(t *testing.T) {
 	var s sample
+	if p := s.percentile(50); figure.AtMost("x", p, "ms", 8).OK {
+		t.Errorf("nothing was measured, and the bar is met by %v", p)
+	}
 	why := errors.New("no")
 	if err := s.take(func() error { return why }); !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
@@ -59,32 +64,6 @@ func TestOnlyWhatSucceededIsASample(t *testing.T) {
 	}
 	if len(s) != 1 || s[0] < 0 {
 		t.Errorf("samples %v, want one", s)
-	}
-}
-
-func TestBars(t *testing.T) {
-	nothing := sample{}.percentile(50)
-	for _, c := range []struct {
-		name       string
-		value, bar float64
-		met        bool
-	}{
-		{"below", 7.9, 8, true},
-		{"at", 8, 8, true},
-		{"above", 8.001, 8, false},
-		{"above by less than is printed", 8.0004, 8, true},
-		{"none may fail and none did", 0, 0, true},
-		{"none may fail and one did", 1, 0, false},
-		{"nothing was measured", nothing, 8, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if r := barred("x", c.value, "ms", c.bar); r.OK != c.met || r.Bar == nil || *r.Bar != c.bar {
-				t.Errorf("%v against %v: %+v, want ok %v", c.value, c.bar, r, c.met)
-			}
-		})
-	}
-	if r := figure("x", 1e9, "ms"); !r.OK || r.Bar != nil {
-		t.Errorf("a figure without a bar: %+v", r)
 	}
 }
 
@@ -165,10 +144,10 @@ func TestReport(t *testing.T) {
 	r := report{
 		Machine: &machine{cpus: 2, kernel: "6.1", fileSystem: "ext4", before: "0.1 0.2 0.3", after: "1 1 1", kubernetes: "v1.37.2", took: 90 * time.Second},
 		Effort:  effortFor(false),
-		Rows: []row{
-			figure("floor", 2.5, "ms"),
-			barred("prepare", 5, "ms", 8),
-			barred("burst", 1234.5, "ms", 1000),
+		Rows: []figure.Row{
+			figure.Plain("floor", 2.5, "ms"),
+			figure.AtMost("prepare", 5, "ms", 8),
+			figure.AtMost("burst", 1234.5, "ms", 1000),
 		},
 	}
 	var out strings.Builder
@@ -202,7 +181,7 @@ burst    1234  ms  <= 1000  MISSED
 
 func TestSavedFigures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new/bench.json")
-	r := report{Rows: []row{figure("floor", 2.50049, "ms"), barred("prepare", 9, "ms", 8)}}
+	r := report{Rows: []figure.Row{figure.Plain("floor", 2.50049, "ms"), figure.AtMost("prepare", 9, "ms", 8)}}
 	if err := r.save(path); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,12 @@
 // SPDX-FileCopyrightText: The Cotenant Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the node plugin from outside and holds the figures
-// against their bars.
+// Command bench measures what the product costs and what its placement is worth,
+// and holds the figures against their bars.
+//
+// First it compares the order in which partitions are published with others, and
+// the scheduler's time for one claim with that on the upstream driver's slices: see
+// the package placement. The rest is about the node plugin, seen from outside.
 //
 // It runs the production binary out/bin/cotenant-plugin, copied as out of an
 // image, on simulated GPUs and in front of a real API server, and plays the two
@@ -20,7 +24,8 @@
 // NVML costs nothing on a simulated GPU, so these are the plugin's own costs.
 // Resident memory includes the simulated library, which is a Go program too.
 //
-// It writes a table to stdout and the figures as JSON to the file of --out. It
-// ends with exit code 1 when a bar is missed or something went wrong. It may
-// import api, test/lab and test/sim; nothing imports it.
+// It writes tables to stdout, the last of which has every figure with its bar, and
+// the figures as JSON to the file of --out. It ends with exit code 1 when a bar is
+// missed or something went wrong. It may import api, test/lab, test/sim and what is
+// below it; nothing imports it.
 package main

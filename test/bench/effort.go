@@ -3,7 +3,11 @@
 
 package main
 
-import "io"
+import (
+	"io"
+
+	"github.com/cotenant-dev/cotenant/test/bench/placement"
+)
 
 // options are what the command line says.
 type options struct {
@@ -20,6 +24,8 @@ type effort struct {
 	pairs  int   // prepares with their unprepares at each level
 	bursts int   // repetitions of each burst
 	starts int   // starts at the lowest and at the highest level
+
+	placement placement.Effort
 }
 
 // effortFor returns the full effort or a quick one. The levels are the same: a
@@ -27,7 +33,7 @@ type effort struct {
 func effortFor(quick bool) effort {
 	levels := []int{0, 100, 1000}
 	if quick {
-		return effort{levels: levels, pairs: 24, bursts: 2, starts: 3}
+		return effort{levels: levels, pairs: 24, bursts: 2, starts: 3, placement: placement.Quick()}
 	}
-	return effort{levels: levels, pairs: 300, bursts: 5, starts: 7}
+	return effort{levels: levels, pairs: 300, bursts: 5, starts: 7, placement: placement.Full()}
 }

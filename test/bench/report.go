@@ -9,17 +9,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/cotenant-dev/cotenant/test/bench/figure"
 )
 
 // report is what a run says in the end.
 type report struct {
 	Machine *machine
 	Effort  effort
-	Rows    []row
+	Rows    []figure.Row
 }
 
 // ok says whether every bar was met.
@@ -70,26 +71,4 @@ func (r report) print(out io.Writer) error {
 	}
 	_, err := fmt.Fprintf(out, "\n%d missed: %s\n", len(missed), strings.Join(missed, "; "))
 	return err
-}
-
-// String is the row with a tab between its cells.
-func (r row) String() string {
-	bar, verdict := "", ""
-	switch {
-	case r.Bar == nil:
-	case r.OK:
-		bar, verdict = "<= "+number(*r.Bar), "ok"
-	default:
-		bar, verdict = "<= "+number(*r.Bar), "MISSED"
-	}
-	return strings.TrimRight(strings.Join([]string{r.Name, number(r.Value), r.Unit, bar, verdict}, "\t"), "\t")
-}
-
-// number prints as many decimals as mean something.
-func number(v float64) string {
-	decimals := 2
-	if v >= 100 || v == float64(int(v)) {
-		decimals = 0
-	}
-	return strconv.FormatFloat(v, 'f', decimals, 64)
 }

@@ -5,8 +5,9 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"time"
+
+	"github.com/cotenant-dev/cotenant/test/bench/figure"
 )
 
 // The bars. A value meets one when it is not above it.
@@ -29,44 +30,19 @@ type measured struct {
 	bursts []*burst
 }
 
-// row is one figure of the report.
-type row struct {
-	Name  string   `json:"name"`
-	Value float64  `json:"value"`
-	Unit  string   `json:"unit"`
-	Bar   *float64 `json:"bar"`
-	OK    bool     `json:"ok"`
-}
-
-// figure is a row without a bar.
-func figure(name string, value float64, unit string) row {
-	return row{Name: name, Value: rounded(value), Unit: unit, OK: true}
-}
-
-// barred is a row that has to be at or below the bar. What is compared is what
-// is printed.
-func barred(name string, value float64, unit string, bar float64) row {
-	r := figure(name, value, unit)
-	b := rounded(bar)
-	r.Bar, r.OK = &b, r.Value <= b
-	return r
-}
-
-func rounded(v float64) float64 { return math.Round(v*1000) / 1000 }
-
 // rows turns the measurements into figures.
-func rows(m measured) []row {
-	out := []row{
-		figure("floor: GET of a claim, p50", m.floor.get.percentile(50), "ms"),
-		figure("floor: two small writes to disk, p50", m.floor.sync.percentile(50), "ms"),
-		figure("floor of a prepare", m.floor.p50(), "ms"),
+func rows(m measured) []figure.Row {
+	out := []figure.Row{
+		figure.Plain("floor: GET of a claim, p50", m.floor.get.percentile(50), "ms"),
+		figure.Plain("floor: two small writes to disk, p50", m.floor.sync.percentile(50), "ms"),
+		figure.Plain("floor of a prepare", m.floor.p50(), "ms"),
 	}
 	lowest, highest := m.rungs[0], m.rungs[len(m.rungs)-1]
 	for _, r := range m.rungs {
 		out = append(out, latencies(r, max(prepareBar, overFloor*m.floor.p50()))...)
 	}
 	growth := highest.prepare.percentile(50) / lowest.prepare.percentile(50)
-	out = append(out, barred(fmt.Sprintf("prepare p50, %s over %d", with(highest.level), lowest.level), growth, "times", growthBar))
+	out = append(out, figure.AtMost(fmt.Sprintf("prepare p50, %s over %d", with(highest.level), lowest.level), growth, "times", growthBar))
 	for _, r := range m.rungs {
 		out = append(out, costs(r)...)
 	}
@@ -78,46 +54,46 @@ func rows(m measured) []row {
 
 func with(level int) string { return fmt.Sprintf("%d claims prepared", level) }
 
-func latencies(r *rung, bar float64) []row {
+func latencies(r *rung, bar float64) []figure.Row {
 	at := ", " + with(r.level)
-	return []row{
-		barred("prepare p50"+at, r.prepare.percentile(50), "ms", bar),
-		figure("prepare p99"+at, r.prepare.percentile(99), "ms"),
-		figure("unprepare p50"+at, r.unprepare.percentile(50), "ms"),
-		figure("unprepare p99"+at, r.unprepare.percentile(99), "ms"),
+	return []figure.Row{
+		figure.AtMost("prepare p50"+at, r.prepare.percentile(50), "ms", bar),
+		figure.Plain("prepare p99"+at, r.prepare.percentile(99), "ms"),
+		figure.Plain("unprepare p50"+at, r.unprepare.percentile(50), "ms"),
+		figure.Plain("unprepare p99"+at, r.unprepare.percentile(99), "ms"),
 	}
 }
 
 // costs are the memory, and what a pair of a prepare and an unprepare takes.
-func costs(r *rung) []row {
+func costs(r *rung) []figure.Row {
 	at, pairs := ", "+with(r.level), float64(len(r.prepare))
-	return []row{
-		barred("resident memory"+at, float64(r.memory.resident)/1e6, "MB", residentBar),
-		figure("resident memory that is anonymous"+at, float64(r.memory.anonymous)/1e6, "MB"),
-		figure("CPU per pair"+at, milliseconds(r.spent.cpu)/pairs, "ms"),
-		figure("bytes written per pair (wchar)"+at, float64(r.spent.written)/pairs/1e3, "kB"),
-		figure("bytes to storage per pair (write_bytes)"+at, float64(r.spent.dirtied)/pairs/1e3, "kB"),
+	return []figure.Row{
+		figure.AtMost("resident memory"+at, float64(r.memory.resident)/1e6, "MB", residentBar),
+		figure.Plain("resident memory that is anonymous"+at, float64(r.memory.anonymous)/1e6, "MB"),
+		figure.Plain("CPU per pair"+at, milliseconds(r.spent.cpu)/pairs, "ms"),
+		figure.Plain("bytes written per pair (wchar)"+at, float64(r.spent.written)/pairs/1e3, "kB"),
+		figure.Plain("bytes to storage per pair (write_bytes)"+at, float64(r.spent.dirtied)/pairs/1e3, "kB"),
 	}
 }
 
-func together(b *burst) []row {
+func together(b *burst) []figure.Row {
 	name := fmt.Sprintf("%d prepares at once", b.width)
-	failed := barred(fmt.Sprintf("%s, failed of %d", name, b.claims()), float64(b.failed), "claims", noneFailed)
+	failed := figure.AtMost(fmt.Sprintf("%s, failed of %d", name, b.claims()), float64(b.failed), "claims", noneFailed)
 	if b.width < fullNode {
-		return []row{figure(name+", until the last", b.wall.percentile(50), "ms"), failed}
+		return []figure.Row{figure.Plain(name+", until the last", b.wall.percentile(50), "ms"), failed}
 	}
-	return []row{barred(name+", until the last", b.wall.percentile(50), "ms", fullNodeBar), failed, rateRow(name, b)}
+	return []figure.Row{figure.AtMost(name+", until the last", b.wall.percentile(50), "ms", fullNodeBar), failed, rateRow(name, b)}
 }
 
 // rateRow shows whether the plugin's client is limited. Each prepare is a request
 // to the API server, and the bursts follow each other closely, so a limit is felt
 // once its burst is used up: 5 requests a second, client-go's default, are 200 ms
 // a claim, and 50 a second are 20.
-func rateRow(name string, b *burst) row {
-	return barred(name+", per claim over all repetitions", b.wall.sum()/float64(b.claims()), "ms", msPerClaimBar)
+func rateRow(name string, b *burst) figure.Row {
+	return figure.AtMost(name+", per claim over all repetitions", b.wall.sum()/float64(b.claims()), "ms", msPerClaimBar)
 }
 
-func startRows(r *rung) []row {
+func startRows(r *rung) []figure.Row {
 	at := ", " + with(r.level)
 	median := func(of func(startTimes) time.Duration) float64 {
 		var s sample
@@ -127,13 +103,13 @@ func startRows(r *rung) []row {
 		return s.percentile(50)
 	}
 	first := median(func(t startTimes) time.Duration { return t.prepared })
-	out := []row{
-		figure("start to socket"+at, median(func(t startTimes) time.Duration { return t.socket }), "ms"),
-		figure("start to first claim prepared"+at, first, "ms"),
-		barred("start to slices published"+at, median(func(t startTimes) time.Duration { return t.published }), "ms", publishedBar),
+	out := []figure.Row{
+		figure.Plain("start to socket"+at, median(func(t startTimes) time.Duration { return t.socket }), "ms"),
+		figure.Plain("start to first claim prepared"+at, first, "ms"),
+		figure.AtMost("start to slices published"+at, median(func(t startTimes) time.Duration { return t.published }), "ms", publishedBar),
 	}
 	if r.level > 0 {
-		out[1] = barred(out[1].Name, first, "ms", firstBar)
+		out[1] = figure.AtMost(out[1].Name, first, "ms", firstBar)
 	}
 	return out
 }

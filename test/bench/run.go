@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/cotenant-dev/cotenant/test/bench/placement"
 	"github.com/cotenant-dev/cotenant/test/lab"
 )
 
@@ -52,6 +53,12 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	begun := time.Now()
+	// First, while nothing else runs: it times single allocations.
+	b.say("partitions come and go under three orders, and one allocation is timed")
+	placed, err := placement.Run(ctx, o.table, o.effort.placement)
+	if err != nil {
+		return fmt.Errorf("placement: %w", err)
+	}
 	found, err := b.measure(ctx)
 	if err != nil {
 		return err
@@ -59,7 +66,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := m.finish(b.client, time.Since(begun)); err != nil {
 		return err
 	}
-	r := report{Machine: m, Effort: o.effort, Rows: rows(found)}
+	r := report{Machine: m, Effort: o.effort, Rows: append(placed, rows(found)...)}
 	if err := errors.Join(r.print(o.table), r.save(o.out)); err != nil {
 		return err
 	}

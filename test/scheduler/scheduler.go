@@ -77,7 +77,13 @@ func New(node string, classes Classes) *Scheduler {
 // Allocate returns the allocation of a claim beside those of the others, or nil
 // when it does not fit. It changes no argument.
 func (s *Scheduler) Allocate(ctx context.Context, slices []*resourceapi.ResourceSlice, others []*resourceapi.ResourceClaim, claim *resourceapi.ResourceClaim) (*resourceapi.AllocationResult, error) {
-	a, err := structured.NewAllocator(ctx, Features, State(others), s.classes, slices, s.cache)
+	return s.AllocateBeside(ctx, slices, State(others), claim)
+}
+
+// AllocateBeside is Allocate for a caller who keeps the state himself, as the
+// scheduler does. It changes no argument.
+func (s *Scheduler) AllocateBeside(ctx context.Context, slices []*resourceapi.ResourceSlice, state structured.AllocatedState, claim *resourceapi.ResourceClaim) (*resourceapi.AllocationResult, error) {
+	a, err := structured.NewAllocator(ctx, Features, state, s.classes, slices, s.cache)
 	if err != nil {
 		return nil, err
 	}

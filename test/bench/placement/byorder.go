@@ -42,12 +42,12 @@ func (b byOrder) release(s slot) { b.remove(s) }
 
 // witness asks both, and it is an error when they do not decide alike.
 type witness struct {
-	scheduler *scheduler
+	allocator *allocator
 	model     byOrder
 }
 
 func (w witness) place(ctx context.Context, profile int) (slot, bool, error) {
-	want, room, err := w.scheduler.place(ctx, profile)
+	want, room, err := w.allocator.place(ctx, profile)
 	if err != nil {
 		return slot{}, false, err
 	}
@@ -59,6 +59,6 @@ func (w witness) place(ctx context.Context, profile int) (slot, bool, error) {
 }
 
 func (w witness) release(s slot) {
-	w.scheduler.release(s)
+	w.allocator.release(s)
 	w.model.release(s)
 }

@@ -106,7 +106,7 @@ func TestNothingThatOverlapsIsHandedOut(t *testing.T) {
 	for _, c := range n.contenders(tb) {
 		for _, s := range settings() {
 			t.Run(c.layout+", "+s.String(), func(t *testing.T) {
-				claims, err := demand(s.mix, tb, gpus, s.load, 7, 500)
+				claims, err := demand(s, tb, gpus, 7, 500)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,26 +20,8 @@ import (
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 	"github.com/cotenant-dev/cotenant/controller/classes"
 	"github.com/cotenant-dev/cotenant/mig"
+	"github.com/cotenant-dev/cotenant/test/scheduler"
 )
-
-// classList are the DeviceClasses of a cluster, by name, as the allocator asks
-// for them.
-type classList map[string]*resourceapi.DeviceClass
-
-func (l classList) List() ([]*resourceapi.DeviceClass, error) {
-	var out []*resourceapi.DeviceClass
-	for _, c := range l {
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
-	if c, ok := l[name]; ok {
-		return c, nil
-	}
-	return nil, fmt.Errorf("there is no DeviceClass %s", name)
-}
 
 // className is what the class of one profile is called in both layouts.
 func className(profile string) string {
@@ -48,27 +30,18 @@ func className(profile string) string {
 
 // upstreamClasses are mig.nvidia.com as the upstream chart has it, and a class
 // for each profile as the upstream driver's demos write them.
-func upstreamClasses(g mig.Geometry) classList {
+func upstreamClasses(g mig.Geometry) scheduler.Classes {
 	const isMIG = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'mig'"
-	out := classList{api.MIGClassName: deviceClass(api.MIGClassName, isMIG)}
+	out := scheduler.Classes{api.MIGClassName: scheduler.Class(api.MIGClassName, isMIG)}
 	for _, p := range g {
 		name := className(p.Name)
-		out[name] = deviceClass(name, isMIG+" && device.attributes['gpu.nvidia.com'].profile == '"+p.Name+"'")
+		out[name] = scheduler.Class(name, isMIG+" && device.attributes['gpu.nvidia.com'].profile == '"+p.Name+"'")
 	}
 	return out
 }
 
-func deviceClass(name, expression string) *resourceapi.DeviceClass {
-	return &resourceapi.DeviceClass{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{{
-			CEL: &resourceapi.CELDeviceSelector{Expression: expression},
-		}}},
-	}
-}
-
 // ourClasses are the same classes as the controller makes them of the policy.
-func ourClasses(ctx context.Context, g mig.Geometry) (classList, error) {
+func ourClasses(ctx context.Context, g mig.Geometry) (scheduler.Classes, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{resourceapi.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -90,7 +63,7 @@ func ourClasses(ctx context.Context, g mig.Geometry) (classList, error) {
 	if err := store.List(ctx, &made); err != nil {
 		return nil, err
 	}
-	out := classList{}
+	out := scheduler.Classes{}
 	for _, c := range made.Items {
 		out[c.Name] = &c
 	}

@@ -29,7 +29,6 @@ func asked(profile string) []*resourceapi.ResourceClaim {
 // on ours as right before or after on the other: medians of many.
 type cost struct {
 	what           string
-	selector       bool // the claim has one of its own
 	ours, upstream time.Duration
 	ratio          float64
 }
@@ -40,7 +39,7 @@ type cost struct {
 // because where their objects come to lie in memory makes some per cent of
 // difference.
 func costs(ctx context.Context, t *table, profile int, e Effort) ([]cost, error) {
-	var ours, upstream []*scheduler
+	var ours, upstream []*allocator
 	for range e.Copies {
 		c, err := newNodes(ctx, t)
 		if err != nil {
@@ -58,10 +57,7 @@ func costs(ctx context.Context, t *table, profile int, e Effort) ([]cost, error)
 			}
 		}
 		for _, claim := range asked(t.name(profile)) {
-			c := cost{
-				what:     fmt.Sprintf("%s of class %s, %s node", t.name(profile), claim.Name, state),
-				selector: len(claim.Spec.Devices.Requests[0].Exactly.Selectors) > 0,
-			}
+			c := cost{what: fmt.Sprintf("%s of class %s, %s node", t.name(profile), claim.Name, state)}
 			if err := c.measure(ctx, ours, upstream, claim, state == "empty", e.Rounds); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.what, err)
 			}
@@ -72,9 +68,9 @@ func costs(ctx context.Context, t *table, profile int, e Effort) ([]cost, error)
 }
 
 // fill places instances of a profile until there is no room.
-func (s *scheduler) fill(ctx context.Context, profile int) error {
+func (a *allocator) fill(ctx context.Context, profile int) error {
 	for {
-		if _, room, err := s.place(ctx, profile); err != nil || !room {
+		if _, room, err := a.place(ctx, profile); err != nil || !room {
 			return err
 		}
 	}
@@ -83,14 +79,14 @@ func (s *scheduler) fill(ctx context.Context, profile int) error {
 // measure takes turns, and who goes first is random: the garbage collector comes
 // at a pace of its own, and with any regular order it would meet one layout more
 // often than the other.
-func (c *cost) measure(ctx context.Context, ours, upstream []*scheduler, claim *resourceapi.ResourceClaim, room bool, rounds int) error {
+func (c *cost) measure(ctx context.Context, ours, upstream []*allocator, claim *resourceapi.ResourceClaim, room bool, rounds int) error {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var times [2][]time.Duration
 	turns := []int{0, 1}
 	for i := range rounds {
 		rng.Shuffle(2, func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 		for _, turn := range turns {
-			s := [2][]*scheduler{ours, upstream}[turn][i%len(ours)]
+			s := [2][]*allocator{ours, upstream}[turn][i%len(ours)]
 			begun := time.Now()
 			device, err := s.find(ctx, claim)
 			took := time.Since(begun)

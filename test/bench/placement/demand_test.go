@@ -13,7 +13,7 @@ func TestDemandIsAsMuchAsTheLoadSays(t *testing.T) {
 	const n = 50_000
 	for _, s := range settings() {
 		t.Run(s.String(), func(t *testing.T) {
-			claims, err := demand(s.mix, tb, gpus, s.load, 3, n)
+			claims, err := demand(s, tb, gpus, 3, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -27,14 +27,14 @@ func TestDemandIsAsMuchAsTheLoadSays(t *testing.T) {
 				if c.at >= warmUp {
 					counted++
 				}
-				total += c.stays * tb.memory(c.profile)
+				total += c.stays * tb.compute(c.profile)
 				asked[c.profile]++
 			}
 			if counted != n {
 				t.Errorf("%d claims come after the warm-up, want %d", counted, n)
 			}
 			if got := total / before / gpus; math.Abs(got-s.load) > 0.03*s.load {
-				t.Errorf("the claims ask for %.3f of the memory", got)
+				t.Errorf("the claims ask for %.3f of the compute slices", got)
 			}
 			for _, a := range s.mix.asks {
 				if got := float64(asked[tb.id(t, a.profile)]) / float64(len(claims)); math.Abs(got-a.share) > 0.01 {
@@ -62,7 +62,7 @@ func TestAMixForAnotherGPUIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := demand(mixes()[0], newTable(g), 1, 1, 1, 1); err == nil || err.Error() != `mix "general": the GPU has no profile 1g.10gb` {
+	if _, err := demand(settings()[0], newTable(g), 1, 1, 1); err == nil || err.Error() != `mix "general": the GPU has no profile 1g.10gb` {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -22,8 +22,10 @@
 // there is to be had.
 //
 // Time is that of the simulation, the claims of a run are made from its seed, and
-// all contenders see the same claims: these figures are the same each time. Only
-// the cost of an allocation is measured, by turns on both layouts.
+// all contenders see the same claims: these figures are the same each time. How
+// claims come and go (pace) was chosen by the order of names alone; two other paces
+// are shown beside it. Only the cost of an allocation is measured, by turns on both
+// layouts.
 //
 // It may import everything but cmd; nothing but test/bench imports it.
 package placement

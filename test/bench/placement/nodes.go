@@ -6,12 +6,14 @@ package placement
 import (
 	"context"
 	"fmt"
+
+	"github.com/cotenant-dev/cotenant/test/scheduler"
 )
 
 // nodes are the node in both layouts, each with its classes.
 type nodes struct {
 	our, their               published
-	ourClasses, theirClasses classList
+	ourClasses, theirClasses scheduler.Classes
 }
 
 func newNodes(ctx context.Context, t *table) (nodes, error) {
@@ -27,9 +29,9 @@ func newNodes(ctx context.Context, t *table) (nodes, error) {
 	return n, err
 }
 
-// ours and upstream are a scheduler each for which nothing is allocated yet.
-func (n nodes) ours(t *table) *scheduler     { return newScheduler(t, n.our, n.ourClasses) }
-func (n nodes) upstream(t *table) *scheduler { return newScheduler(t, n.their, n.theirClasses) }
+// ours and upstream are an allocator each for which nothing is allocated yet.
+func (n nodes) ours(t *table) *allocator     { return newAllocator(t, n.our, n.ourClasses) }
+func (n nodes) upstream(t *table) *allocator { return newAllocator(t, n.their, n.theirClasses) }
 
 func (n nodes) contenders(t *table) []contender {
 	return []contender{
@@ -49,7 +51,7 @@ func (n nodes) prove(ctx context.Context, t *table, claims int) error {
 			{bySpace, func() packer { return witness{n.ours(t), newByOrder(t, n.our)} }},
 		} {
 			jobs = append(jobs, func() error {
-				asked, err := demand(s.mix, t, gpus, s.load, 0, claims)
+				asked, err := demand(s, t, gpus, 0, claims)
 				if err != nil {
 					return err
 				}

@@ -13,7 +13,9 @@ import (
 
 // report writes what was found for people.
 func report(w io.Writer, t *table, results []result, costs []cost, e Effort) error {
-	fmt.Fprintf(w, "%d simulated %s; %d seeds of %d claims each, lost when there is no room; percent of the claims accepted and of the memory held\n",
+	fmt.Fprintf(w, `placement on %d simulated %s: %d seeds of %d claims each, lost when there is no room; load is compute slices asked for over those there are.
+Percent of the memory held and, by profile, of the claims accepted; differences with their standard error.
+`,
 		gpus, product, e.Seeds, e.Claims)
 	for _, r := range results {
 		fmt.Fprintf(w, "\n%s\n", r)

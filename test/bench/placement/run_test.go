@@ -25,7 +25,7 @@ func TestARunReportsEveryBar(t *testing.T) {
 		}
 		if r.Bar != nil {
 			bars++
-			if r.OK != (r.Value <= *r.Bar) {
+			if met := r.Value <= *r.Bar && !r.Least || r.Value >= *r.Bar && r.Least; r.OK != met {
 				t.Errorf("%s is %v, with the bar at %v: %t", r.Name, r.Value, *r.Bar, r.OK)
 			}
 		}
@@ -33,7 +33,7 @@ func TestARunReportsEveryBar(t *testing.T) {
 	if want := 1 + len(settings()) + 4; bars != want {
 		t.Errorf("%d bars, want %d", bars, want)
 	}
-	for _, want := range []string{"general, load 0.85", "inference, load 1.00", bestOf + " over " + bySpace, "full node"} {
+	for _, want := range []string{"general, load 0.85", "inference, load 1.00", "general, load 0.85, at random", bestOf + " over " + bySpace, "full node"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, out.String())
 		}

@@ -21,17 +21,30 @@ const (
 // setting is what a node is put through.
 type setting struct {
 	mix  mix
-	load float64
+	load float64 // see demand
+	pace pace
 }
 
-func (s setting) String() string { return fmt.Sprintf("%s, load %.2f", s.mix.name, s.load) }
+func (s setting) String() string {
+	name := fmt.Sprintf("%s, load %.2f", s.mix.name, s.load)
+	if s.pace.name != "" {
+		name += ", " + s.pace.name
+	}
+	return name
+}
 
+// settings begin with the one that has the bar for 4g, and end with the same at
+// another pace.
 func settings() []setting {
 	var out []setting
 	for _, m := range mixes() {
 		for _, load := range []float64{0.85, 1.00} {
-			out = append(out, setting{m, load})
+			out = append(out, setting{m, load, regular})
 		}
+	}
+	first := out[0]
+	for _, p := range []pace{atRandom, equallyLong} {
+		out = append(out, setting{first.mix, first.load, p})
 	}
 	return out
 }
@@ -74,7 +87,7 @@ func study(ctx context.Context, t *table, contenders []contender, seeds, claims 
 
 // once is one setting with the claims of one seed.
 func once(ctx context.Context, t *table, s setting, c contender, seed, claims int) (outcome, error) {
-	asked, err := demand(s.mix, t, gpus, s.load, uint64(seed), claims)
+	asked, err := demand(s, t, gpus, uint64(seed), claims)
 	if err != nil {
 		return outcome{}, err
 	}

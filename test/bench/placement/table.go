@@ -69,6 +69,17 @@ func (t *table) reach(l layout, live []mig.Partition) {
 	}
 }
 
+// compute is the part of the GPU's compute slices that an instance of the profile
+// has.
+func (t *table) compute(profile int) float64 {
+	whole := 0
+	for _, p := range t.geometry {
+		whole = max(whole, p.Slices)
+	}
+	p, _ := t.geometry.Profile(profile)
+	return float64(p.Slices) / float64(whole)
+}
+
 // memory is the part of the GPU's memory that an instance of the profile has.
 func (t *table) memory(profile int) float64 {
 	var whole int64

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package labtest is a lab as tests use it: what they apply is removed after
+// them, and what does not come about in time fails them.
+package labtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/cotenant-dev/cotenant/test/lab"
+)
+
+// T is a test with a lab.
+type T struct {
+	*testing.T
+	*lab.Lab
+}
+
+// OK fails the test at once when there is an error.
+func (t T) OK(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Same compares.
+func (t T) Same(what string, got, want any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+	}
+}
+
+// Eventually waits until the condition returns "".
+func (t T) Eventually(within time.Duration, condition func(context.Context) (string, error)) {
+	t.Helper()
+	t.OK(lab.Eventually(context.Background(), within, condition))
+}
+
+// Image is what containers of tests run; it lies on every node.
+const Image = "cotenant.test/busybox:1"
+
+// Example returns a file of the manual's examples, with its image replaced by the
+// one that the nodes have.
+func (t T) Example(name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(t.Path("docs/examples/" + name + ".yaml"))
+	t.OK(err)
+	return strings.ReplaceAll(string(raw), "image: ubuntu:24.04\n", "image: "+Image+"\n    imagePullPolicy: Never\n")
+}
+
+// Use applies manifests and removes what they made at the end of the test, the
+// last first.
+func (t T) Use(manifests string) {
+	t.Helper()
+	t.OK(t.Apply(context.Background(), manifests))
+	reader := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifests), len(manifests))
+	for {
+		var obj unstructured.Unstructured
+		if err := reader.Decode(&obj.Object); err != nil {
+			return
+		}
+		if obj.Object == nil {
+			continue
+		}
+		kind := strings.ToLower(obj.GetKind())
+		if group, _, _ := strings.Cut(obj.GetAPIVersion(), "/"); strings.Contains(group, ".") {
+			kind += "." + group
+		}
+		name := obj.GetName()
+		t.Cleanup(func() {
+			_, err := t.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait", kind, name)
+			t.OK(err)
+		})
+	}
+}
+
+// Running waits until a pod of the default namespace runs.
+func (t T) Running(pod string) *corev1.Pod {
+	t.Helper()
+	p, err := t.PodRunning(context.Background(), "default", pod)
+	t.OK(err)
+	return p
+}
+
+// Sees is what `nvidia-smi -L` lists in a container. A kubelet that has just been
+// restarted does not answer at once.
+func (t T) Sees(pod, container string) string {
+	t.Helper()
+	seen := ""
+	t.Eventually(30*time.Second, func(ctx context.Context) (string, error) {
+		args := []string{"exec", pod}
+		if container != "" {
+			args = append(args, "-c", container)
+		}
+		out, err := t.Kubectl(ctx, append(args, "--", "nvidia-smi", "-L")...)
+		seen = strings.TrimSpace(out)
+		return "", err
+	})
+	return seen
+}
+
+// Unschedulable waits until the scheduler says that the pod cannot be placed.
+func (t T) Unschedulable(pod string) {
+	t.Helper()
+	t.Eventually(time.Minute, func(ctx context.Context) (string, error) {
+		p, err := t.Client().CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+				return "", nil
+			}
+		}
+		return fmt.Sprintf("pod %s is %s", pod, p.Status.Phase), nil
+	})
+}
+
+// DeletePod deletes a pod and waits until it is gone.
+func (t T) DeletePod(pods ...string) {
+	t.Helper()
+	_, err := t.Kubectl(context.Background(), append([]string{"delete", "--wait", "pod"}, pods...)...)
+	t.OK(err)
+}
