@@ -39,7 +39,7 @@ unit: ## tests without root, network or GPU
 .PHONY: e2e
 e2e: lab ## end-to-end tests on a real control plane, kubelet, containerd and runc
 	@echo "e2e: go test -tags e2e"
-	@test/progress go test -tags e2e -count=1 -timeout 30m -v ./test/e2e/... ./test/sim/conformance
+	@test/progress go test -tags e2e -count=1 -p 1 -timeout 30m -v ./test/e2e/... ./test/sim/conformance
 
 .PHONY: check
 check: ## formatting, vet, staticcheck, dead code, generated files

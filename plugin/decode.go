@@ -31,21 +31,5 @@ func decode(rc *resourceapi.ResourceClaim, pool string) (sharing.Claim, error) {
 		}
 		c.Asks = append(c.Asks, ask)
 	}
-	return c, refuseConfig(rc, c)
-}
-
-// refuseConfig refuses configuration for our driver that would have to be acted
-// on: a setting that is silently not applied is worse than a clear error. Admin
-// asks never change a device, so nothing is applied for them.
-func refuseConfig(rc *resourceapi.ResourceClaim, c sharing.Claim) error {
-	changes := false
-	for _, a := range c.Asks {
-		changes = changes || !a.Admin
-	}
-	for _, cfg := range rc.Status.Allocation.Devices.Config {
-		if changes && cfg.Opaque != nil && cfg.Opaque.Driver == api.DriverName {
-			return api.Errorf(api.Invalid, "claim %s/%s carries configuration for driver %s (from %s), which this release does not apply yet; remove it from the claim or its class", rc.Namespace, rc.Name, api.DriverName, cfg.Source)
-		}
-	}
-	return nil
+	return c, refuseSettings(rc, c)
 }

@@ -61,6 +61,12 @@ func GPUOf(slot string) string {
 	return p.gpu
 }
 
+// IsPartition says whether a slot is a part of a GPU.
+func IsPartition(slot string) bool {
+	p, ok := parseSlot(slot)
+	return ok && !p.whole
+}
+
 // partition returns where on the GPU the place is; false when the GPU has no
 // such profile or placement.
 func (d Device) partition(p place) (mig.Partition, bool) {

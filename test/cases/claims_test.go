@@ -21,17 +21,13 @@ import (
 // (kubernetes/kubernetes#128838, dra-example-driver#264). Whole GPUs.
 func TestF07AdminAccessNextToATenant(t *testing.T) {
 	// The configuration of an admin claim is not applied, so it is no error.
-	long := resourceapi.DeviceAllocationConfiguration{
-		Source: resourceapi.AllocationConfigSourceClass,
-		DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-			Driver: "gpu.nvidia.com", Parameters: runtime.RawExtension{Raw: []byte(
-				`{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig","sharing":{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}}}`)}}},
-	}
+	settings := configured(long)
+	settings.Source = resourceapi.AllocationConfigSourceClass
 	for _, order := range []string{"T M -M N", "M T -M -T"} {
 		t.Run(order, func(t *testing.T) {
 			n := newNode(t, []string{"A30-24"})
 			n.start()
-			tenant, monitor := n.claim("tenant", "gpu-0"), n.adminClaim("monitor", "gpu-0", long)
+			tenant, monitor := n.claim("tenant", "gpu-0"), n.adminClaim("monitor", "gpu-0", settings)
 			if order == "T M -M N" {
 				_, err := n.P(tenant)
 				ok(t, err)
@@ -220,18 +216,4 @@ func TestBatchFailsOneByOne(t *testing.T) {
 		t.Errorf("the good claim got %v", got)
 	}
 	refused(t, fmt.Errorf("%s", r.Claims[string(bad.UID)].Error), "gpu-7", "does not have")
-}
-
-// A claim with configuration for this driver is refused in words: silently not
-// applying a setting would be worse.
-func TestConfigurationIsRefused(t *testing.T) {
-	n := newNode(t, []string{"A30-24"})
-	n.start()
-	c := n.allocate("c", []resourceapi.DeviceRequestAllocationResult{{Request: "gpu", Driver: "gpu.nvidia.com", Pool: nodeName, Device: "gpu-0"}},
-		[]resourceapi.DeviceAllocationConfiguration{{Source: resourceapi.AllocationConfigSourceClaim,
-			DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: "gpu.nvidia.com",
-				Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig"}`)}}}}})
-	_, err := n.P(c)
-	refused(t, err, "configuration", "gpu.nvidia.com", "remove it")
-	same(t, "the records", n.records(), map[string]string{})
 }

@@ -262,3 +262,99 @@ func TestF79SliceLimits(t *testing.T) {
 		})
 	}
 }
+
+// The allocator rebuilds used counters from what is published now
+// (kubernetes/kubernetes#140802, #140806): a device that is no longer offered
+// stays as it is until nobody has it.
+func TestF73NeverWithdrawAnAllocatedDevice(t *testing.T) {
+	n := newNode(t, []string{"H100-80"})
+	n.retire = sharing.Patience{Wait: 1, Again: 1}
+	n.kinds.set(policy("p", wholeGPU(), onDemand("3g.40gb")))
+	n.start()
+	n.awaitPublished("gpu-0", "gpu-0-mig-3g40gb-9-4")
+	consumes := func() string { return asJSON(t, n.devices()["gpu-0-mig-3g40gb-9-4"].ConsumesCounters) }
+	before := consumes()
+	// One is prepared, one only allocated: nothing on the node knows of that one.
+	prepared := n.schedule("prepared", slice("a", "3g.40gb", 1))
+	_, err := n.P(prepared)
+	ok(t, err)
+	allocated := n.schedule("allocated", slice("a", "3g.40gb", 1))
+	same(t, "placed", append(where(prepared), where(allocated)...), []string{"9@4", "9@0"})
+	n.kinds.set(policy("p", onDemand("1g.10gb")))
+	n.awaitTaint("gpu-0-mig-3g40gb-9-4", "cotenant.dev/retired")
+	n.awaitTaint("gpu-0-mig-3g40gb-9-0", "cotenant.dev/retired")
+	n.awaitPublished("gpu-0-mig-1g10gb-19-0")
+	same(t, "what it consumes", consumes(), before)
+	same(t, "a 1g while both are held", n.schedule("x", slice("a", "1g.10gb", 1)) == nil, true)
+	eventually(t, soon, func() string {
+		if _, still := n.devices()["gpu-0"]; still {
+			return "the whole GPU, which nobody has, is still published"
+		}
+		return ""
+	})
+	n.restart()
+	n.awaitPublished("gpu-0-mig-3g40gb-9-0", "gpu-0-mig-3g40gb-9-4")
+	n.finish(prepared)
+	eventually(t, soon, func() string {
+		if _, still := n.devices()["gpu-0-mig-3g40gb-9-4"]; still {
+			return "it is still published though nobody has it"
+		}
+		return ""
+	})
+	same(t, "a 1g beside the one that is left", where(n.schedule("x", slice("a", "1g.10gb", 1))), []string{"19@6"})
+	_, err = n.P(allocated)
+	ok(t, err)
+	same(t, "instances", n.instances(0), []string{"9@0"})
+	n.finish(allocated)
+	eventually(t, soon, func() string { return fewer(n, 7) })
+}
+
+// Gates that the API server has off, an API server that is older, and one that
+// loses the gate while the plugin runs: nothing that overlaps is published.
+func TestPartitionsNeedTheirGate(t *testing.T) {
+	for name, g := range map[string]struct {
+		version    string
+		partitions bool
+		why        string
+	}{
+		"gate off":       {"v1.37.2", false, "DRAPartitionableDevices"},
+		"before 1.36.4":  {"v1.36.3", true, "1.36.4"},
+		"unreadable":     {"unknown", true, "cannot be read"},
+		"1.34, gates on": {"v1.34.4", true, "1.36.4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, []string{"H100-80", "A100-40"})
+			n.gates.set(g.version, g.partitions)
+			ok(t, n.machine.SetMIG(1, true))
+			ok(t, n.machine.CreateInstance(1, 9, 4, true))
+			n.kinds.set(policy("p", wholeGPU(), onDemand("*"), existing()))
+			n.start()
+			d := n.awaitDevices("gpu-0", "gpu-1-mig-3g20gb-9-4")
+			for name, d := range d {
+				if len(d.ConsumesCounters) > 0 {
+					t.Errorf("%s consumes counters", name)
+				}
+			}
+			eventually(t, soon, func() string {
+				s, _ := n.kinds.reported()
+				if s.Publication.Mode != "Static" {
+					return asJSON(t, s.Publication)
+				}
+				return ""
+			})
+			s, _ := n.kinds.reported()
+			refused(t, fmt.Errorf("%s", s.Publication.Reason), g.why)
+		})
+	}
+	t.Run("lost while it runs", func(t *testing.T) {
+		n := newNode(t, []string{"H100-80"})
+		n.retire = sharing.Patience{Wait: 1, Again: 1}
+		n.kinds.set(everything())
+		n.start()
+		n.awaitPublished("gpu-0", "gpu-0-mig-1g10gb-19-6")
+		n.gates.set("v1.37.2", false)
+		// The next write shows it: fields are dropped.
+		n.kinds.set(policy("everything", wholeGPU(), onDemand("1g.10gb")))
+		n.awaitDevices("gpu-0")
+	})
+}
