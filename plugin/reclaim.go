@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
@@ -55,19 +56,24 @@ func (r *reclaim) run(ctx context.Context) error {
 		}
 		adopted[c.UID] = true
 	}
-	fences, err := r.doubts(ctx)
+	var fences []sharing.Fence
+	for _, uid := range written {
+		if adopted[uid] {
+			continue
+		}
+		still, err := r.end(ctx, uid)
+		if err != nil {
+			return err
+		}
+		fences = append(fences, still...)
+	}
+	doubts, err := r.doubts(ctx)
 	if err != nil {
 		return err
 	}
+	fences = append(fences, doubts...)
 	if err := r.memory.Trust(fences...); err != nil {
 		return err
-	}
-	for _, uid := range written {
-		if !adopted[uid] {
-			if err := r.pipe.unprepare(ctx, uid); err != nil {
-				return err
-			}
-		}
 	}
 	klog.FromContext(ctx).Info("Lost records were rebuilt", "reason", why, "claims", len(adopted), "gpusStillHeld", len(fences))
 	return nil
@@ -83,27 +89,37 @@ func (r *reclaim) adopt(c sharing.Claim) error {
 	if err != nil || !slices.Contains(written, c.UID) {
 		return err // released meanwhile
 	}
-	free := map[string]sharing.Device{}
-	for name, d := range r.world.byName() {
-		if d.Condition == sharing.Held {
-			d.Condition = sharing.Ready
-		}
-		// The processes on its instances are those of claims like this one. Whether
-		// we made an instance is no longer known: it is found, and stays.
-		d.Instances = slices.Clone(d.Instances)
-		for i := range d.Instances {
-			d.Instances[i].Stray = false
-		}
-		free[name] = d
+	made, err := r.specs.Made(c.UID)
+	if err != nil {
+		return fmt.Errorf("rebuild the record of claim %s/%s: %w", c.Namespace, c.Name, err)
 	}
-	rec, err := r.pipe.acquire(c, free)
+	rec, err := r.pipe.acquire(c, sharing.Adoptable(r.world.byName(), made))
 	if err != nil {
 		// The GPU may only be away for now. Nothing is handed out until it is
 		// back, or until the claim is gone.
 		return fmt.Errorf("rebuild the record of claim %s/%s: %w", c.Namespace, c.Name, err)
 	}
+	for _, m := range made {
+		rec.Learn(m.Slot, m.Fact)
+	}
 	rec.State = sharing.Prepared
 	return r.pipe.records.Put(rec)
+}
+
+// end takes back what a claim was given that is no longer there. Partitions that
+// are still in use are recorded by then; their GPUs are fenced until they are gone.
+func (r *reclaim) end(ctx context.Context, uid string) ([]sharing.Fence, error) {
+	made, _ := r.specs.Made(uid) // what cannot be read tells nothing
+	err := r.pipe.unprepare(ctx, uid)
+	if api.ReasonOf(err) != api.InUse {
+		return nil, err
+	}
+	var fences []sharing.Fence
+	for _, m := range made {
+		fences = append(fences, sharing.Fence{Address: m.Address, Condition: sharing.Held,
+			Why: fmt.Sprintf("the journal was lost, and %s, which was made for a claim that is gone, is still in use", m.Slot)})
+	}
+	return fences, nil
 }
 
 // doubts returns a fence for each GPU that processes run on and that no record

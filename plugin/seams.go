@@ -44,6 +44,9 @@ type Specs interface {
 	// touches nothing if it is that already. When it returns nil every device of
 	// the step resolves.
 	Write(ctx context.Context, s sharing.WriteSpec, facts sharing.Facts) error
+	// Made returns the partitions that were made for a claim, as its file tells. A
+	// claim without a file has none.
+	Made(claim string) ([]sharing.Made, error)
 	// Remove makes sure that there is no file. A missing one is no error.
 	Remove(claim string) error
 }

@@ -25,10 +25,10 @@ func (p *pipeline) undo(ctx context.Context, rec sharing.Record) error {
 	r := sharing.Release(rec, p.devices())
 	stuck, err := p.run.back(ctx, r.Undo)
 	if err != nil {
-		return fmt.Errorf("release claim %s/%s: %w", rec.Namespace, rec.Name, err)
+		return fmt.Errorf("release claim %s: %w", rec.Who(), err)
 	}
 	if err := p.records.Forget(r.Owed, append(r.Fences, stuck...)...); err != nil {
-		return fmt.Errorf("forget claim %s/%s: %w", rec.Namespace, rec.Name, err)
+		return fmt.Errorf("forget claim %s: %w", rec.Who(), err)
 	}
 	return nil
 }

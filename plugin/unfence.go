@@ -47,17 +47,23 @@ func (o *observer) unfence(ctx context.Context, devices []sharing.Device) error 
 // free undoes what released claims still owe on the GPU, and says whether
 // nothing runs on it.
 func (o *observer) free(ctx context.Context, d sharing.Device) (bool, error) {
+	if n, err := o.gpus.Processes(ctx, d.Address); err != nil || n > 0 {
+		return false, nil // it is not known to be free, or known not to be
+	}
 	holds, err := o.records.Holds(d.Name)
 	if err != nil {
 		return false, err
 	}
 	for _, h := range holds {
-		if err := o.settleOwed(ctx, h.Claim); err != nil {
+		err := o.settleOwed(ctx, h.Claim)
+		if api.ReasonOf(err) == api.InUse {
+			return false, nil // something that is no process; the next look tries again
+		}
+		if err != nil {
 			return false, err
 		}
 	}
-	n, err := o.gpus.Processes(ctx, d.Address)
-	return err == nil && n == 0, nil // otherwise it is not known to be free
+	return true, nil
 }
 
 // settleOwed goes on with a release that could not reach the hardware. A claim in

@@ -19,6 +19,7 @@ func (p *pipeline) unprepare(ctx context.Context, uid string) error {
 	if err != nil {
 		return err
 	}
+	recorded := known
 	if !known {
 		rec, known, err = p.stray(uid)
 		if err != nil || !known {
@@ -26,7 +27,7 @@ func (p *pipeline) unprepare(ctx context.Context, uid string) error {
 		}
 	}
 	// 2 intend: from here on the claim is being released, whatever happens
-	if rec.State != sharing.Releasing {
+	if !recorded || rec.State != sharing.Releasing {
 		rec.State = sharing.Releasing
 		if err := p.records.Put(rec); err != nil {
 			return fmt.Errorf("record the release: %w", err)
@@ -37,7 +38,8 @@ func (p *pipeline) unprepare(ctx context.Context, uid string) error {
 }
 
 // stray is the record of a claim that was prepared and whose record was lost
-// with its journal: what is left of it in the world is a spec file.
+// with its journal: what is left of it in the world is a spec file, and what that
+// tells.
 func (p *pipeline) stray(uid string) (sharing.Record, bool, error) {
 	uids, err := p.run.specs.List()
 	if err != nil {
@@ -46,5 +48,11 @@ func (p *pipeline) stray(uid string) (sharing.Record, bool, error) {
 	if !slices.Contains(uids, uid) {
 		return sharing.Record{}, false, nil
 	}
-	return sharing.Record{UID: uid, Steps: []sharing.Step{sharing.WriteSpec{Claim: uid}}}, true, nil
+	made, err := p.run.specs.Made(uid)
+	if err != nil {
+		// A file that cannot be read tells nothing; what it was about is somebody's
+		// instance from now on. It must not stay for ever.
+		made = nil
+	}
+	return sharing.Stray(uid, made, p.devices()), true, nil
 }

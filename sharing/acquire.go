@@ -4,6 +4,8 @@
 package sharing
 
 import (
+	"cmp"
+
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/mig"
 )
@@ -69,6 +71,9 @@ func (a *acquisition) take(ask Ask) error {
 	} else {
 		granted.Slot = ask.Device
 		found, err = a.takePartition(d, at, ask)
+		if p, ok := d.partition(at); ok && !found && !ask.Admin {
+			granted.Made = &p
+		}
 	}
 	if err != nil {
 		return err
@@ -271,8 +276,9 @@ func (a *acquisition) look(where Place, optional bool) {
 // add appends the device unless the spec has it already: two requests for one
 // device share its CDI name.
 func (s *WriteSpec) add(d SpecDevice) {
-	for _, have := range s.Devices {
+	for i, have := range s.Devices {
 		if have.Name == d.Name {
+			s.Devices[i].Made = cmp.Or(have.Made, d.Made)
 			return
 		}
 	}

@@ -125,7 +125,7 @@ func drawAsk(t *rapid.T) Ask {
 	}
 }
 
-func keys(m map[string]Record) []string {
+func keys[V any](m map[string]V) []string {
 	var out []string
 	for k := range m {
 		out = append(out, k)

@@ -78,6 +78,15 @@ type Record struct {
 	Grant *Grant
 }
 
+// Who names the claim for people: by its UID where the name went with a lost
+// journal.
+func (r Record) Who() string {
+	if r.Name == "" {
+		return r.UID
+	}
+	return r.Namespace + "/" + r.Name
+}
+
 // Facts are what steps learnt of partitions, by slot.
 type Facts map[string]Fact
 

@@ -69,6 +69,15 @@ type SpecDevice struct {
 	UUID    string
 	// Slot is the partition whose facts the device needs, or "" for a whole GPU.
 	Slot string
+	// Made is where the partition is that is made for the claim; nil for others. The
+	// file tells it, so that it is known without the journal.
+	Made *mig.Partition
+}
+
+// Made is a partition that was made for a claim, as its CDI spec tells it.
+type Made struct {
+	Place
+	Fact
 }
 
 func (SwitchMIG) step()             {}

@@ -155,7 +155,11 @@ func (s *Specs) render(step sharing.WriteSpec, facts sharing.Facts) ([]byte, err
 				return nil, err
 			}
 		}
-		spec.Devices = append(spec.Devices, specs.Device{Name: d.Name, ContainerEdits: edits})
+		notes, err := annotations(d, facts)
+		if err != nil {
+			return nil, err
+		}
+		spec.Devices = append(spec.Devices, specs.Device{Name: d.Name, ContainerEdits: edits, Annotations: notes})
 	}
 	if spec.Version, err = specs.MinimumRequiredVersion(spec); err != nil {
 		return nil, fmt.Errorf("find the CDI version: %w", err)

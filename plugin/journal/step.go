@@ -28,6 +28,14 @@ type storedSpecDevice struct {
 	Address string `json:"address"`
 	UUID    string `json:"uuid"`
 	Slot    string `json:"slot,omitempty"`
+	// Made is the partition that is made for the claim.
+	Made *storedPartition `json:"made,omitempty"`
+}
+
+type storedPartition struct {
+	Profile int `json:"profile"`
+	Start   int `json:"start"`
+	Size    int `json:"size"`
 }
 
 type storedSwitch struct {
@@ -55,7 +63,11 @@ func encodeStep(s sharing.Step) (storedStep, error) {
 	case sharing.WriteSpec:
 		spec := &storedSpec{}
 		for _, d := range s.Devices {
-			spec.Devices = append(spec.Devices, storedSpecDevice(d))
+			stored := storedSpecDevice{Name: d.Name, Address: d.Address, UUID: d.UUID, Slot: d.Slot}
+			if d.Made != nil {
+				stored.Made = &storedPartition{Profile: d.Made.Profile, Start: d.Made.Start, Size: d.Made.Size}
+			}
+			spec.Devices = append(spec.Devices, stored)
 		}
 		return storedStep{WriteSpec: spec}, nil
 	case sharing.SwitchMIG:
@@ -76,7 +88,11 @@ func (s storedStep) decode(claim string) (sharing.Step, bool) {
 	case s.WriteSpec != nil:
 		spec := sharing.WriteSpec{Claim: claim}
 		for _, d := range s.WriteSpec.Devices {
-			spec.Devices = append(spec.Devices, sharing.SpecDevice(d))
+			device := sharing.SpecDevice{Name: d.Name, Address: d.Address, UUID: d.UUID, Slot: d.Slot}
+			if m := d.Made; m != nil {
+				device.Made = &mig.Partition{Profile: m.Profile, Placement: mig.Placement{Start: m.Start, Size: m.Size}}
+			}
+			spec.Devices = append(spec.Devices, device)
 		}
 		return spec, true
 	case s.SwitchMIG != nil:

@@ -6,6 +6,7 @@ package cases
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -652,4 +653,57 @@ func (n *node) crashAt(call string, before bool, c *resourceapi.ResourceClaim) {
 	same(n.t, "records", n.records(), map[string]string{string(c.UID): "preparing"})
 	n.stop()
 	ok(n.t, n.machine.ClearFaults())
+}
+
+// A lost journal takes no partition from a claim and leaves none behind: what was
+// made for whom stands in the CDI specs. What somebody else made stays theirs.
+func TestLostJournalWithPartitions(t *testing.T) {
+	n := newNode(t, []string{"H100-80", "H100-80"})
+	n.check = checkInChild
+	n.kinds.set(policy("p", wholeGPU(), onDemand("*"), existing()))
+	ok(t, n.machine.SetMIG(1, true))
+	ok(t, n.machine.CreateInstance(1, 19, 0, true))
+	n.start()
+	n.awaitPublished("gpu-1-mig-1g10gb-19-0")
+	kept, gone, busy, found := n.claim("kept", "gpu-0-mig-1g10gb-19-6"), n.claim("gone", "gpu-0-mig-3g40gb-9-0"), n.claim("busy", "gpu-1-mig-3g40gb-9-4"), n.claim("found", "gpu-1-mig-1g10gb-19-0")
+	before := map[string]string{}
+	for _, c := range []*resourceapi.ResourceClaim{kept, gone, busy, found} {
+		got, err := n.P(c)
+		ok(t, err)
+		before[c.Name] = asJSON(t, got)
+	}
+	ok(t, n.machine.AddProcess(sim.Process{PID: 4711, GPU: 0, Virtual: true, Kind: sim.Compute, GI: n.gi(0, 19), CI: new(0)}))
+	ok(t, n.machine.AddProcess(sim.Process{PID: 4712, GPU: 1, Virtual: true, Kind: sim.Compute, GI: n.gi(1, 9), CI: new(0)}))
+	n.stop()
+	n.deleteClaim(gone)
+	n.deleteClaim(busy)
+	ok(t, os.WriteFile(n.paths.Journal(), []byte("not a journal"), 0o600))
+	n.start()
+	eventually(t, soon, func() string {
+		if got := n.instances(0); !slices.Equal(got, []string{"19@6"}) {
+			return fmt.Sprint("GPU 0 has ", got)
+		}
+		return ""
+	})
+	same(t, "what is still in use", n.instances(1), []string{"19@0", "9@4"})
+	n.awaitTaint("gpu-1-mig-1g10gb-19-0", "cotenant.dev/held")
+	for _, c := range []*resourceapi.ResourceClaim{kept, found} {
+		again, err := n.P(c)
+		ok(t, err)
+		same(t, c.Name+" is answered", asJSON(t, again), before[c.Name])
+	}
+	ok(t, n.machine.KillProcess(4711))
+	n.finish(kept)
+	same(t, "GPU 0 at the end", n.instances(0), []string{})
+	same(t, "its mode", n.mode(0).Current, false)
+	ok(t, n.machine.KillProcess(4712))
+	eventually(t, soon, func() string {
+		if got := n.instances(1); !slices.Equal(got, []string{"19@0"}) {
+			return fmt.Sprint("GPU 1 has ", got)
+		}
+		return ""
+	})
+	n.finish(found)
+	same(t, "somebody's instance", n.instances(1), []string{"19@0"})
+	same(t, "records", n.records(), map[string]string{})
 }
