@@ -60,8 +60,12 @@ generate: ## write what is generated: deep copies, CRDs, the base of the simulat
 	@go generate ./test/sim/...
 
 .PHONY: bench
-bench: lab ## figures against their bars, over the plugin's own sockets; writes out/bench.json
+bench: lab ## figures against their bars: placement, allocation, and the plugin over its sockets; writes out/bench.json
 	@$(BIN)/bench --out $(OUT)/bench.json
+
+.PHONY: hardware
+hardware: ## compare the simulated GPU with those of this machine, as root; changes nothing; NVML_LIBRARY=<file> for another library
+	@OUT=$(OUT)/hardware go test -tags hardware -count=1 -v -run '^TestHardware$$' ./test/hardware
 
 .PHONY: packages
 packages: ## install the Debian packages that are missing (as root)

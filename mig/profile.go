@@ -24,9 +24,6 @@ type Profile struct {
 	Engines
 	// Placements are where an instance may lie.
 	Placements []Placement
-	// Compute is the index of the compute instance profile that takes the whole
-	// GPU instance, one of NVML_COMPUTE_INSTANCE_PROFILE_*.
-	Compute int
 }
 
 // Engines are what an instance has besides memory.

@@ -3,140 +3,52 @@
 
 package sharing
 
-import (
-	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
+import "github.com/cotenant-dev/cotenant/mig"
 
-	"github.com/cotenant-dev/cotenant/mig"
-)
-
-// PartitionName is the device name of a partition, as the upstream driver makes
-// it: gpu-0-mig-1g10gb-me-20-3. Other tools take it apart again.
-func PartitionName(gpu string, p mig.Profile, start int) string {
-	return fmt.Sprintf("%s-mig-%s-%d-%d", gpu, profileInName(p.Name), p.ID, start)
+// Slot is a device as it is published: something a claim can hold. What it says
+// never changes while it is published; an edit makes another slot.
+type Slot struct {
+	// Name is the device name.
+	Name string
+	// Part is nil for the whole GPU.
+	Part *Part
 }
 
-// profileInName turns a profile's name into a part of a DNS label: without dots,
-// lower case, anything else that is not allowed as a dash.
-func profileInName(profile string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(strings.ReplaceAll(profile, ".", "")))
-	return strings.Trim(clean, "-")
+// Part is the partition that a slot is.
+type Part struct {
+	// Profile is as it was when the slot was published, without its placements.
+	Profile mig.Profile
+	mig.Placement
+	// UUID is that of an instance that is there; "" for one that is made for a
+	// claim.
+	UUID string
 }
 
-var slotName = regexp.MustCompile(`^(gpu-\d+)(?:-mig-(?:.+)-(\d+)-(\d+))?$`)
-
-// place is what a slot's name says: a GPU, and of a partition the profile's id
-// and the start.
-type place struct {
-	gpu            string
-	whole          bool
-	profile, start int
+// cost is what the part takes of its GPU.
+func (p Part) cost() mig.Amounts {
+	alone := p.Profile
+	alone.Placements = []mig.Placement{p.Placement}
+	amounts, _ := mig.Geometry{alone}.Cost(mig.Partition{Profile: p.Profile.ID, Placement: p.Placement})
+	return amounts
 }
 
-// parseSlot takes a name apart. The profile's name in it is not looked at: it
-// moves with the driver's version, the id does not.
-func parseSlot(name string) (place, bool) {
-	m := slotName.FindStringSubmatch(name)
-	if m == nil {
-		return place{}, false
+// sameAs says whether two slots of one name are one and the same device.
+func (s Slot) sameAs(t Slot) bool {
+	if (s.Part == nil) != (t.Part == nil) {
+		return false
 	}
-	if m[2] == "" {
-		return place{gpu: m[1], whole: true}, true
+	if s.Part == nil {
+		return true
 	}
-	profile, perr := strconv.Atoi(m[2])
-	start, serr := strconv.Atoi(m[3])
-	return place{gpu: m[1], profile: profile, start: start}, perr == nil && serr == nil
+	a, b := s.Part, t.Part
+	return a.Placement == b.Placement && a.UUID == b.UUID && a.Profile.ID == b.Profile.ID &&
+		a.Profile.Name == b.Profile.Name && a.Profile.MemoryMiB == b.Profile.MemoryMiB && a.Profile.Engines == b.Profile.Engines
 }
 
-// GPUOf returns the name of the GPU that a slot is of, or "".
-func GPUOf(slot string) string {
-	p, _ := parseSlot(slot)
-	return p.gpu
-}
+// onDemand says whether the slot is a partition that is made for a claim.
+func (s Slot) onDemand() bool { return s.Part != nil && s.Part.UUID == "" }
 
-// IsPartition says whether a slot is a part of a GPU.
-func IsPartition(slot string) bool {
-	p, ok := parseSlot(slot)
-	return ok && !p.whole
-}
-
-// partition returns where on the GPU the place is; false when the GPU has no
-// such profile or placement.
-func (d Device) partition(p place) (mig.Partition, bool) {
-	if d.MIG == nil {
-		return mig.Partition{}, false
-	}
-	profile, ok := d.MIG.Geometry.Profile(p.profile)
-	if !ok {
-		return mig.Partition{}, false
-	}
-	for _, at := range profile.Placements {
-		if at.Start == p.start {
-			return mig.Partition{Profile: profile.ID, Placement: at}, true
-		}
-	}
-	return mig.Partition{}, false
-}
-
-// occupancy is what of a GPU holds and instances take.
-type occupancy struct {
-	// whole is the hold on the whole GPU, or nil.
-	whole *Hold
-	// parts are the partitions that are held, each with its hold.
-	parts []taken
-	// unknown is a hold on a partition that the GPU's geometry does not have: it
-	// may lie anywhere.
-	unknown *Hold
-}
-
-type taken struct {
-	mig.Partition
-	Hold
-}
-
-// occupied sums up the holds that keep others away from the GPU.
-func (d Device) occupied(holds []Hold) occupancy {
-	var o occupancy
-	for _, h := range holds {
-		p, ok := parseSlot(h.Slot)
-		if !ok || p.gpu != d.Name || h.Admin {
-			continue
-		}
-		if p.whole {
-			o.whole = &h
-			continue
-		}
-		at, ok := d.partition(p)
-		if !ok {
-			o.unknown = &h
-			continue
-		}
-		o.parts = append(o.parts, taken{Partition: at, Hold: h})
-	}
-	return o
-}
-
-// Classify marks the instances that no hold accounts for as somebody else's, and
-// those that somebody uses without a claim. Every device must come with all holds
-// on it.
-func Classify(devices []Device, holds []Hold) {
-	for _, d := range devices {
-		ours, held := map[mig.Partition]bool{}, map[mig.Partition]bool{}
-		for _, t := range d.occupied(holds).parts {
-			held[t.Partition] = true
-			ours[t.Partition] = ours[t.Partition] || !t.Found
-		}
-		for i := range d.Instances {
-			inst := &d.Instances[i]
-			inst.Foreign = !ours[inst.Partition]
-			inst.Stray = inst.Processes > 0 && !held[inst.Partition]
-		}
-	}
+// overlaps says whether the two slots of one GPU are partly the same hardware.
+func (s Slot) overlaps(t Slot) bool {
+	return s.Part == nil || t.Part == nil || s.Part.Overlaps(t.Part.Placement)
 }

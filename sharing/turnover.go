@@ -40,8 +40,10 @@ func Turnover(listed []Listed, offered []Slot, can Abilities, now int64) []Liste
 		stays[s.Name] = known && l.sameAs(s)
 	}
 	var out, retiring []Listed
+	staying := 0
 	for _, l := range listed {
 		if stays[l.Name] {
+			staying++
 			continue
 		}
 		if l.Retiring == 0 {
@@ -49,21 +51,23 @@ func Turnover(listed []Listed, offered []Slot, can Abilities, now int64) []Liste
 		}
 		retiring = append(retiring, l)
 	}
+	room := maxDevices - staying - len(retiring)
 	for _, s := range offered {
-		if stays[s.Name] || mayCome(s, out, retiring, can) {
-			out = append(out, Listed{Slot: s})
+		if !stays[s.Name] {
+			if room <= 0 || !mayCome(s, retiring, can) {
+				continue
+			}
+			room--
 		}
+		out = append(out, Listed{Slot: s})
 	}
 	return append(out, retiring...)
 }
 
-// mayCome says whether a new slot can be published now: there is room, nothing
-// that retires has its name, and nothing that retires is the same hardware where
-// that cannot be expressed.
-func mayCome(s Slot, out, retiring []Listed, can Abilities) bool {
-	if len(out)+len(retiring) >= maxDevices {
-		return false
-	}
+// mayCome says whether a new slot can be published now: nothing that retires has
+// its name, and nothing that retires is the same hardware where that cannot be
+// expressed.
+func mayCome(s Slot, retiring []Listed, can Abilities) bool {
 	return !slices.ContainsFunc(retiring, func(l Listed) bool {
 		return l.Name == s.Name || !can.Partitions && l.overlaps(s) // it would hide both
 	})
@@ -104,11 +108,12 @@ func Due(listed []Listed, now int64, p Patience) []string {
 }
 
 // Withdraw returns the slots without those that were due and that nobody has;
-// had names those that a claim was allocated or holds.
+// had names those that a claim was allocated or holds, and now is when the claims
+// began to be looked through: what has retired since was not looked for.
 func Withdraw(listed []Listed, due []string, had map[string]bool, now int64) []Listed {
 	var out []Listed
 	for _, l := range listed {
-		if l.Retiring != 0 && slices.Contains(due, l.Name) {
+		if l.Retiring != 0 && l.Retiring < now && slices.Contains(due, l.Name) {
 			if !had[l.Name] {
 				continue
 			}

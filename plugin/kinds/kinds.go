@@ -41,8 +41,8 @@ func resource(name string) schema.GroupVersionResource {
 }
 
 // WatchPolicies calls changed with all SharingPolicies, at first and whenever one
-// changes, until the context ends. In a cluster that does not have the kind there
-// are none.
+// changes in more than its status, until the context ends. In a cluster that does
+// not have the kind there are none.
 func (c *Client) WatchPolicies(ctx context.Context, changed func([]v1alpha1.SharingPolicy)) {
 	log := klog.FromContext(ctx)
 	informer := dynamicinformer.NewDynamicSharedInformerFactory(c.client, 0).ForResource(resource("sharingpolicies")).Informer()
@@ -68,7 +68,13 @@ func (c *Client) WatchPolicies(ctx context.Context, changed func([]v1alpha1.Shar
 		cache.DefaultWatchErrorHandler(ctx, r, err)
 	})
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { tell() }, UpdateFunc: func(any, any) { tell() }, DeleteFunc: func(any) { tell() },
+		AddFunc:    func(any) { tell() },
+		DeleteFunc: func(any) { tell() },
+		UpdateFunc: func(before, now any) {
+			if !same(before, now) {
+				tell()
+			}
+		},
 	})
 	go func() {
 		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
@@ -86,6 +92,19 @@ func strip(obj any) (any, error) {
 		u.SetAnnotations(nil)
 	}
 	return obj, nil
+}
+
+// same says whether a policy that was written is what it was: only its status
+// was. Every node sees every such write.
+func same(before, now any) bool {
+	a, aok := before.(*unstructured.Unstructured)
+	b, bok := now.(*unstructured.Unstructured)
+	if !aok || !bok {
+		return false
+	}
+	a = a.DeepCopy()
+	a.SetResourceVersion(b.GetResourceVersion())
+	return equality.Semantic.DeepEqual(a.Object, b.Object)
 }
 
 func decode(objects []any) ([]v1alpha1.SharingPolicy, error) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -123,28 +124,36 @@ func newNode(t *testing.T, products []string, opts ...option) *node {
 }
 
 // newAPIServer is client-go's fake with what a real one adds: generated names,
-// UIDs, and a count of slice writes.
+// UIDs, versions, and a count of slice writes.
 func newAPIServer(n *node) *fake.Clientset {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, UID: "node-uid-1"}})
 	n.gates.serve(client)
 	var mu sync.Mutex
 	serial := 0
-	client.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		obj, err := metaOf(a.(clienttesting.CreateAction).GetObject())
-		if err != nil {
-			return true, nil, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		serial++
-		if obj.GetName() == "" {
-			obj.SetName(fmt.Sprintf("%s%05d", obj.GetGenerateName(), serial))
-		}
-		if obj.GetUID() == "" {
-			obj.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", serial)))
-		}
-		return false, nil, nil
-	})
+	for _, verb := range []string{"create", "update"} {
+		client.PrependReactor(verb, "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			w, ok := a.(interface{ GetObject() runtime.Object })
+			if !ok {
+				return false, nil, nil
+			}
+			obj, err := metaOf(w.GetObject())
+			if err != nil {
+				return true, nil, err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			serial++
+			// Caches of what was written tell old from new by it.
+			obj.SetResourceVersion(strconv.Itoa(serial))
+			if obj.GetName() == "" {
+				obj.SetName(fmt.Sprintf("%s%05d", obj.GetGenerateName(), serial))
+			}
+			if obj.GetUID() == "" {
+				obj.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", serial)))
+			}
+			return false, nil, nil
+		})
+	}
 	for _, verb := range []string{"create", "update", "patch"} {
 		client.PrependReactor(verb, "resourceslices", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			if done, obj := n.gates.admit(a); done {

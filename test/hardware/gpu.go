@@ -18,8 +18,10 @@ type gpu struct {
 	lib   readonly.Library
 	dev   readonly.Device
 	index int
-	// product is what was learnt of the model; on is MIG mode.
+	// product is what was learnt of the model; address is that of the PCI bus as
+	// Linux writes it; on is MIG mode.
 	product sim.Product
+	address string
 	on      bool
 	parts   []part
 }

@@ -21,8 +21,11 @@ func (g *gpu) pci() {
 			return f(v), ret
 		}
 	}
-	g.call("form of the bus id", symbol, info(func(v nvml.PciInfo) any { return form(text(v.BusId[:])) }))
-	g.call("form of the legacy bus id", symbol, info(func(v nvml.PciInfo) any { return form(text(v.BusIdLegacy[:])) }))
+	g.call("bus id", symbol, info(func(v nvml.PciInfo) any { return text(v.BusId[:]) }))
+	g.call("legacy bus id", symbol, info(func(v nvml.PciInfo) any {
+		g.address = strings.ToLower(text(v.BusIdLegacy[:]))
+		return text(v.BusIdLegacy[:])
+	}))
 	g.call("the bus id spells domain, bus and device", symbol, info(func(v nvml.PciInfo) any {
 		return strings.HasPrefix(strings.ToLower(text(v.BusId[:])), fmt.Sprintf("%08x:%02x:%02x.", v.Domain, v.Bus, v.Device))
 	}))
@@ -47,30 +50,34 @@ func (g *gpu) handles() {
 		v, ret := g.dev.GetUUID()
 		return form(v), ret
 	})
-	uuid, ret := g.dev.GetUUID()
-	pci, also := g.dev.GetPciInfo()
-	if ret != nvml.SUCCESS || also != nvml.SUCCESS {
-		return
-	}
-	leads := func(dev readonly.Device, ret nvml.Return) (any, nvml.Return) {
-		if ret != nvml.SUCCESS {
-			return nil, ret
-		}
-		got, ret := dev.GetUUID()
-		return got == uuid, ret
-	}
-	g.call("its UUID leads to it", "nvmlDeviceGetHandleByUUID", func() (any, nvml.Return) { return leads(g.lib.DeviceGetHandleByUUID(uuid)) })
-	for spelling, id := range map[string]string{
-		"bus id": text(pci.BusId[:]), "legacy bus id": text(pci.BusIdLegacy[:]), "bus id in lower case": strings.ToLower(text(pci.BusId[:])),
-		// As Kubernetes writes it, and as the product asks.
-		"legacy bus id in lower case": strings.ToLower(text(pci.BusIdLegacy[:])),
+	uuid, _ := g.dev.GetUUID()
+	g.call("its UUID leads to it", "nvmlDeviceGetHandleByUUID", func() (any, nvml.Return) { return g.same(g.lib.DeviceGetHandleByUUID(uuid)) })
+	pci, _ := g.dev.GetPciInfo()
+	long, legacy := text(pci.BusId[:]), text(pci.BusIdLegacy[:])
+	for _, c := range []struct{ spelling, id string }{
+		{"bus id", long}, {"bus id in lower case", strings.ToLower(long)},
+		// The last is how Kubernetes writes it and the product asks.
+		{"legacy bus id", legacy}, {"legacy bus id in lower case", strings.ToLower(legacy)},
 	} {
-		g.call("its "+spelling+" leads to it", "nvmlDeviceGetHandleByPciBusId_v2", func() (any, nvml.Return) { return leads(g.lib.DeviceGetHandleByPciBusId(id)) })
+		g.call("its "+c.spelling+" leads to it", "nvmlDeviceGetHandleByPciBusId_v2", func() (any, nvml.Return) { return g.same(g.lib.DeviceGetHandleByPciBusId(c.id)) })
 	}
 	g.call("a UUID that nobody has", "nvmlDeviceGetHandleByUUID", func() (any, nvml.Return) {
 		_, ret := g.lib.DeviceGetHandleByUUID("GPU-00000000-0000-0000-0000-000000000000")
 		return succeeded, ret
 	})
+}
+
+// same answers whether a handle is one to this GPU.
+func (g *gpu) same(dev readonly.Device, ret nvml.Return) (any, nvml.Return) {
+	if ret != nvml.SUCCESS {
+		return nil, ret
+	}
+	want, ret := g.dev.GetUUID()
+	if ret != nvml.SUCCESS {
+		return nil, ret
+	}
+	got, ret := dev.GetUUID()
+	return got == want, ret
 }
 
 // form is how something is spelt: each hexadecimal digit is an x, and a capital

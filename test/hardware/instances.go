@@ -100,8 +100,7 @@ func (g *gpu) compute(head string, c readonly.Compute) {
 	})
 	g.call(head+"compute processes", "nvmlDeviceGetComputeRunningProcesses_v3", value(dev.GetComputeRunningProcesses))
 	g.call(head+"leads to its GPU", "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", func() (any, nvml.Return) {
-		parent, ret := dev.GetDeviceHandleFromMigDeviceHandle()
-		return parent == g.dev, ret
+		return g.same(dev.GetDeviceHandleFromMigDeviceHandle())
 	})
 }
 

@@ -45,7 +45,7 @@ func (g *gpu) model() {
 	g.call("addressing mode", "nvmlDeviceGetAddressingMode", func() (any, nvml.Return) {
 		v, ret := g.dev.GetAddressingMode()
 		word := addressing(nvml.DeviceAddressingModeType(v.Value))
-		if ret == nvml.SUCCESS {
+		if ret == nvml.SUCCESS && v.Value != uint32(nvml.DEVICE_ADDRESSING_MODE_NONE) {
 			g.product.Addressing = word
 		}
 		return word, ret

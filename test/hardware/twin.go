@@ -29,11 +29,11 @@ func driverOf(lib readonly.Library) (driver, error) {
 	return driver{version, fmt.Sprintf("%d.%d", cuda/1000, cuda%1000/10)}, nil
 }
 
-// lookAtTwin asks a simulated machine that is as g: of its product, in its mode,
-// with its partitions, under its driver, asked by the same user. dir is where
-// the machine may be.
+// lookAtTwin asks a simulated machine that is as g: of its product, at its address,
+// in its mode, with its partitions, under its driver, asked by the same user. dir is
+// where the machine may be.
 func lookAtTwin(g *gpu, product string, d driver, dir string, uid int) (*gpu, error) {
-	m, err := sim.Create(dir, sim.Config{Driver: d.version, CUDA: d.cuda, GPUs: []sim.GPUConfig{{Product: product, MIG: g.on}}})
+	m, err := sim.Create(dir, sim.Config{Driver: d.version, CUDA: d.cuda, GPUs: []sim.GPUConfig{{Product: product, PCI: g.address, MIG: g.on}}})
 	if err != nil {
 		return nil, fmt.Errorf("simulate a %s under driver %s: %w", product, d.version, err)
 	}

@@ -28,6 +28,7 @@ Percent of the memory held and, by profile, of the claims accepted; differences 
 	for _, c := range costs {
 		fmt.Fprintf(out, "  %s\tours %s\tupstream %s\t%.2f times\n", c.what, microseconds(c.ours), microseconds(c.upstream), c.ratio)
 	}
+	fmt.Fprintln(out)
 	return out.Flush()
 }
 

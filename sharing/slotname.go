@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cotenant-dev/cotenant/mig"
+)
+
+// PartitionName is the device name of a partition, as the upstream driver makes
+// it: gpu-0-mig-1g10gb-me-20-3. Other tools take it apart again.
+func PartitionName(gpu string, p mig.Profile, start int) string {
+	return fmt.Sprintf("%s-mig-%s-%d-%d", gpu, profileInName(p.Name), p.ID, start)
+}
+
+// profileInName turns a profile's name into a part of a DNS label: without dots,
+// lower case, anything else that is not allowed as a dash.
+func profileInName(profile string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(strings.ReplaceAll(profile, ".", "")))
+	return strings.Trim(clean, "-")
+}
+
+var slotName = regexp.MustCompile(`^(gpu-\d+)(?:-mig-(?:.+)-(\d+)-(\d+))?$`)
+
+// place is what a slot's name says: a GPU, and of a partition the profile's id
+// and the start.
+type place struct {
+	gpu            string
+	whole          bool
+	profile, start int
+}
+
+// parseSlot takes a name apart. The profile's name in it is not looked at: it
+// moves with the driver's version, the id does not.
+func parseSlot(name string) (place, bool) {
+	m := slotName.FindStringSubmatch(name)
+	if m == nil {
+		return place{}, false
+	}
+	if m[2] == "" {
+		return place{gpu: m[1], whole: true}, true
+	}
+	profile, perr := strconv.Atoi(m[2])
+	start, serr := strconv.Atoi(m[3])
+	return place{gpu: m[1], profile: profile, start: start}, perr == nil && serr == nil
+}
+
+// GPUOf returns the name of the GPU that a slot is of, or "".
+func GPUOf(slot string) string {
+	p, _ := parseSlot(slot)
+	return p.gpu
+}
+
+// IsPartition says whether a slot is a part of a GPU.
+func IsPartition(slot string) bool {
+	p, ok := parseSlot(slot)
+	return ok && !p.whole
+}
+
+// partition returns where on the GPU the place is; false when the GPU has no
+// such profile or placement.
+func (d Device) partition(p place) (mig.Partition, bool) {
+	if d.MIG == nil {
+		return mig.Partition{}, false
+	}
+	profile, ok := d.MIG.Geometry.Profile(p.profile)
+	if !ok {
+		return mig.Partition{}, false
+	}
+	for _, at := range profile.Placements {
+		if at.Start == p.start {
+			return mig.Partition{Profile: profile.ID, Placement: at}, true
+		}
+	}
+	return mig.Partition{}, false
+}
+
+// Classify marks the instances that no hold accounts for as somebody else's, and
+// those that somebody uses without a claim. Every device must come with all holds
+// on it.
+func Classify(devices []Device, holds []Hold) {
+	for _, d := range devices {
+		ours, held := map[mig.Partition]bool{}, map[mig.Partition]bool{}
+		for _, t := range d.occupied(holds).parts {
+			held[t.Partition] = true
+			ours[t.Partition] = ours[t.Partition] || !t.Found
+		}
+		for i := range d.Instances {
+			inst := &d.Instances[i]
+			inst.Foreign = !ours[inst.Partition]
+			inst.Stray = inst.Processes > 0 && !held[inst.Partition]
+		}
+	}
+}
