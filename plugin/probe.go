@@ -25,8 +25,8 @@ const (
 	// held GPU back also when another driver uses the same pool name.
 	partitionsFloor = "1.36.4"
 	// probeEvery is how often the cluster's abilities are looked at again: the
-	// version is asked, and only when it is another one, or fields were dropped,
-	// is the probe repeated.
+	// version is asked, and when it is another one, fields were dropped, or
+	// partitions were not possible so far, the probe is repeated.
 	probeEvery = 5 * time.Minute
 )
 
@@ -53,7 +53,7 @@ func (p *prober) again() {
 func (p *prober) watch(ctx context.Context, changed func(sharing.Abilities)) {
 	log := klog.FromContext(ctx)
 	var last *sharing.Abilities
-	asked := ""
+	asked, failing := "", ""
 	for {
 		wait := probeEvery
 		serving, err := p.serving()
@@ -69,7 +69,10 @@ func (p *prober) watch(ctx context.Context, changed func(sharing.Abilities)) {
 		}
 		if err != nil && ctx.Err() == nil {
 			wait = retryEvery
-			log.Info("Cannot find out what the API server keeps of devices yet; trying again", "reason", err.Error())
+			if err.Error() != failing {
+				log.Info("Cannot find out what the API server keeps of devices; trying again", "reason", err.Error())
+			}
+			failing = err.Error()
 		}
 		select {
 		case <-ctx.Done():
@@ -77,6 +80,9 @@ func (p *prober) watch(ctx context.Context, changed func(sharing.Abilities)) {
 		case <-p.now:
 			asked = ""
 		case <-time.After(wait):
+			if last != nil && !last.Partitions {
+				asked = "" // a gate may have been switched on under the same version
+			}
 		}
 	}
 }

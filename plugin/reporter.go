@@ -44,6 +44,7 @@ func (r *reporter) tell(news v1alpha1.GPUNodeStatus) {
 // run writes what changed until the context ends.
 func (r *reporter) run(ctx context.Context) {
 	var written *v1alpha1.GPUNodeStatus
+	failing := ""
 	for {
 		var news v1alpha1.GPUNodeStatus
 		select {
@@ -55,12 +56,13 @@ func (r *reporter) run(ctx context.Context) {
 			continue
 		}
 		if err := r.write(ctx, news); err != nil {
-			if ctx.Err() == nil {
-				klog.FromContext(ctx).Info("Cannot report the state of this node; the next look tries again", "reason", err.Error())
+			if ctx.Err() == nil && err.Error() != failing {
+				failing = err.Error()
+				klog.FromContext(ctx).Info("Cannot report the state of this node; every look tries again", "reason", failing)
 			}
 			continue
 		}
-		written = &news
+		written, failing = &news, ""
 	}
 }
 
