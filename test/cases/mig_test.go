@@ -707,3 +707,89 @@ func TestLostJournalWithPartitions(t *testing.T) {
 	same(t, "somebody's instance", n.instances(1), []string{"19@0"})
 	same(t, "records", n.records(), map[string]string{})
 }
+
+// The same while the partition is taken back: the next start finishes it.
+func TestKilledWhileTakingBack(t *testing.T) {
+	for _, call := range []string{"nvmlComputeInstanceDestroy", "nvmlGpuInstanceDestroy", "nvmlDeviceSetMigMode"} {
+		for _, when := range []string{"before", "after"} {
+			t.Run(call+" "+when, func(t *testing.T) {
+				n := newMIGNode(t, "H100-80")
+				c := n.claim("c", "gpu-0-mig-2g20gb-14-2")
+				_, err := n.P(c)
+				ok(t, err)
+				ok(t, n.machine.Inject(sim.Fault{Match: sim.Match{Call: call}, When: sim.When{Nth: 1}, Do: sim.Do{CrashBefore: when == "before", CrashAfter: when == "after"}}))
+				refused(t, n.U(c), "killed")
+				same(t, "records", n.records(), map[string]string{string(c.UID): "releasing"})
+				n.stop()
+				ok(t, n.machine.ClearFaults())
+				n.start()
+				same(t, "records after the restart", n.records(), map[string]string{})
+				same(t, "instances after the restart", n.instances(0), []string{})
+				same(t, "mode after the restart", n.mode(0).Current, false)
+				ok(t, n.U(c))
+			})
+		}
+	}
+}
+
+// After a reboot the instances are gone and the claims are still allocated: they
+// are made again, and a release without a prepare finds nothing to do.
+func TestRebootWithPartitions(t *testing.T) {
+	n := newNode(t, []string{"H100-80", "A100-40"})
+	ok(t, n.machine.SetMIG(1, true))
+	n.kinds.set(everything())
+	n.start()
+	again, gone := n.claim("again", "gpu-0-mig-2g20gb-14-2"), n.claim("gone", "gpu-1-mig-3g20gb-9-4")
+	for _, c := range []*resourceapi.ResourceClaim{again, gone} {
+		_, err := n.P(c)
+		ok(t, err)
+	}
+	n.reboot()
+	same(t, "records", n.records(), map[string]string{})
+	got, err := n.P(again)
+	ok(t, err)
+	same(t, "nodes", nodesOf(n.container(ids(got))), append(n.capabilities(0, 0), "/dev/nvidia0"))
+	same(t, "instances", n.instances(0), []string{"14@2"})
+	ok(t, n.U(gone))
+	same(t, "mode of the A100", n.mode(1).Current, true)
+	ok(t, n.U(again))
+	same(t, "mode of the H100", n.mode(0).Current, false)
+}
+
+// A GPU with partitions falls off the bus: its claims are released, what is left
+// of them is destroyed when it answers again, and only then it is free.
+func TestLostGPUWithPartitions(t *testing.T) {
+	for _, back := range []string{"with its instances", "reset"} {
+		t.Run(back, func(t *testing.T) {
+			n := newMIGNode(t, "H100-80", "H100-80")
+			c, beside := n.claim("c", "gpu-0-mig-3g40gb-9-4"), n.claim("beside", "gpu-1-mig-3g40gb-9-4")
+			for _, c := range []*resourceapi.ResourceClaim{c, beside} {
+				_, err := n.P(c)
+				ok(t, err)
+			}
+			hung := sim.Fault{ID: "lost", Match: sim.Match{Call: "nvmlDeviceGetUUID", GPU: new(0)}, Do: sim.Do{Return: new(sim.GPUIsLost)}}
+			if back == "reset" {
+				ok(t, n.machine.LoseGPU(0))
+			} else {
+				ok(t, n.machine.Inject(hung))
+			}
+			n.awaitTaint("gpu-0-mig-3g40gb-9-4", "gpu.nvidia.com/gpu-lost")
+			ok(t, n.U(c))
+			ok(t, n.U(c))
+			ok(t, n.U(beside))
+			same(t, "records", n.records(), map[string]string{string(c.UID): "releasing"})
+			n.restart()
+			_, err := n.P(n.claim("next", "gpu-0-mig-1g10gb-19-6"))
+			refused(t, err, "lost")
+			if back == "reset" {
+				ok(t, n.machine.RestoreGPU(0))
+			} else {
+				ok(t, n.machine.ClearFaults())
+			}
+			n.awaitTaint("gpu-0-mig-3g40gb-9-4", "")
+			same(t, "records", n.records(), map[string]string{})
+			same(t, "instances", n.instances(0), []string{})
+			same(t, "mode", n.mode(0).Current, false)
+		})
+	}
+}

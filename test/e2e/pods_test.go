@@ -8,7 +8,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,15 +15,16 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cotenant-dev/cotenant/test/lab"
+	"github.com/cotenant-dev/cotenant/test/lab/labtest"
 	"github.com/cotenant-dev/cotenant/test/walkthrough"
 )
 
+// on is the test with the cluster.
+func on(t *testing.T) labtest.T { return labtest.T{T: t, Lab: cluster} }
+
 func ok(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	on(t).OK(err)
 }
 
 // claimManifest is a claim for one whole GPU.
@@ -49,7 +49,7 @@ spec:
   terminationGracePeriodSeconds: 1
   containers:
   - name: ctr
-    image: cotenant.test/busybox:1
+    image: `+labtest.Image+`
     imagePullPolicy: Never
     command: [sh, -c, "nvidia-smi -L; sleep 3600"]
     resources: %s
@@ -69,38 +69,18 @@ func extended(pod string) string {
 // apply applies manifests and removes what they made at the end of the test.
 func apply(t *testing.T, manifests string) {
 	t.Helper()
-	ok(t, cluster.Apply(context.Background(), manifests))
-	for _, doc := range strings.Split(manifests, "---\n") {
-		for _, kind := range []string{"Pod", "ResourceClaim"} {
-			if _, rest, found := strings.Cut(doc, "kind: "+kind+"\nmetadata: {name: "); found {
-				name, _, _ := strings.Cut(rest, ",")
-				t.Cleanup(func() {
-					_, err := cluster.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait", strings.ToLower(kind)+"/"+name)
-					ok(t, err)
-				})
-			}
-		}
-	}
+	on(t).Use(manifests)
 }
 
 func running(t *testing.T, pod string) *corev1.Pod {
 	t.Helper()
-	p, err := cluster.PodRunning(context.Background(), "default", pod)
-	ok(t, err)
-	return p
+	return on(t).Running(pod)
 }
 
-// gpus is what the pod's container sees. A kubelet that has just been restarted
-// does not answer at once.
+// gpus is what the pod's container sees.
 func gpus(t *testing.T, pod string) string {
 	t.Helper()
-	seen := ""
-	eventually(t, 30*time.Second, func(ctx context.Context) (string, error) {
-		out, err := cluster.Kubectl(ctx, "exec", pod, "--", "nvidia-smi", "-L")
-		seen = strings.TrimSpace(out)
-		return "", err
-	})
-	return seen
+	return on(t).Sees(pod, "")
 }
 
 // theGPU is the one line that a container with the node's GPU must see.
@@ -113,37 +93,17 @@ func theGPU(t *testing.T) string {
 
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
-	}
+	on(t).Same(what, got, want)
 }
 
 func eventually(t *testing.T, within time.Duration, condition func(context.Context) (string, error)) {
 	t.Helper()
-	ok(t, lab.Eventually(context.Background(), within, condition))
-}
-
-// unschedulable waits until the scheduler says that the pod cannot be placed.
-func unschedulable(t *testing.T, pod string) {
-	t.Helper()
-	eventually(t, time.Minute, func(ctx context.Context) (string, error) {
-		p, err := cluster.Client().CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
-				return "", nil
-			}
-		}
-		return "pod " + pod + " is " + string(p.Status.Phase), nil
-	})
+	on(t).Eventually(within, condition)
 }
 
 func deletePod(t *testing.T, pod string) {
 	t.Helper()
-	_, err := cluster.Kubectl(context.Background(), "delete", "--wait", "pod", pod)
-	ok(t, err)
+	on(t).DeletePod(pod)
 }
 
 func TestTwoPodsOnOneClaim(t *testing.T) {
@@ -160,7 +120,7 @@ func TestPodWaitsForAHeldGPU(t *testing.T) {
 	apply(t, claimManifest("first")+onClaim("holder", "first"))
 	running(t, "holder")
 	apply(t, claimManifest("second")+onClaim("waiter", "second"))
-	unschedulable(t, "waiter")
+	on(t).Unschedulable("waiter")
 	deletePod(t, "holder")
 	running(t, "waiter")
 	same(t, "the waiter sees", gpus(t, "waiter"), theGPU(t))

@@ -207,7 +207,7 @@ func TestGPULostAndBack(t *testing.T) {
 	ok(t, cluster.Machine(node).LoseGPU(0))
 	lost(true)
 	apply(t, extended("unlucky"))
-	unschedulable(t, "unlucky")
+	on(t).Unschedulable("unlucky")
 	ok(t, cluster.Machine(node).RestoreGPU(0))
 	lost(false)
 	running(t, "unlucky")
