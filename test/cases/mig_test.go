@@ -278,7 +278,7 @@ func TestF71MemorySizeOfAPartitionedGPU(t *testing.T) {
 func TestF95SevenPartitionsAtOnce(t *testing.T) {
 	n := newMIGNode(t, "H100-80")
 	n.awaitPublished("gpu-0")
-	for round := range 30 {
+	for round := range 12 {
 		switches := n.machine.Calls("nvmlDeviceSetMigMode")
 		var claims []*resourceapi.ResourceClaim
 		for start := range 7 {
