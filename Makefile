@@ -45,12 +45,12 @@ e2e: lab ## end-to-end tests on a real control plane, kubelet, containerd and ru
 check: ## formatting, vet, staticcheck, dead code, generated files
 	@echo "check: gofmt"; unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	  if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	@echo "check: go vet"; test/progress go vet ./... && go vet -tags e2e ./test/...
+	@echo "check: go vet"; test/progress go vet ./... && go vet -tags e2e,hardware ./test/...
 	@mkdir -p $(BIN); for t in honnef.co/go/tools/cmd/staticcheck golang.org/x/tools/cmd/deadcode; do \
 	  test/progress go -C tools build -o $(BIN)/ $$t; done
-	@echo "check: staticcheck"; test/progress $(BIN)/staticcheck -tags e2e ./...
+	@echo "check: staticcheck"; test/progress $(BIN)/staticcheck -tags e2e,hardware ./...
 	@# What test/sim exports to C has its callers in other processes.
-	@echo "check: dead code"; dead=$$(test/progress $(BIN)/deadcode -test -tags e2e ./... | grep -vE '(^|/)test/sim/' || true); \
+	@echo "check: dead code"; dead=$$(test/progress $(BIN)/deadcode -test -tags e2e,hardware ./... | grep -vE '(^|/)test/sim/' || true); \
 	  if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	@echo "check: generated files are up to date"; test/generated
 
