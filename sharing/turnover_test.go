@@ -164,6 +164,14 @@ func TestRetiring(t *testing.T) {
 	}
 }
 
+// That claims were looked through before it retired says nothing.
+func TestDueAfterALookThatWasTooEarly(t *testing.T) {
+	listed := []Listed{{Slot: slot("a", 0), Retiring: 2000, Asked: 1990}}
+	if d := cmp.Diff([]string{"a"}, Due(listed, 2120, Patience{Wait: 120, Again: 600})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // What ceased to be offered after the claims began to be looked through was not
 // looked for.
 func TestWithdrawLeavesWhatRetiredMeanwhile(t *testing.T) {

@@ -48,7 +48,7 @@ func (j *Journal) Claims() ([]sharing.Record, error) {
 }
 
 // Holds returns who holds the GPUs with these names or any part of them, in the
-// order asked.
+// order of the names.
 func (j *Journal) Holds(gpus ...string) ([]sharing.Hold, error) {
 	var holds []sharing.Hold
 	err := j.db.View(func(tx *bbolt.Tx) error {

@@ -13,18 +13,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
 var update = flag.Bool("update", false, "write the present layout's journal to testdata; once per layout, never again")
 
-// layouts are the journals that releases left, each with what must be read from
-// it. A file of every released layout stays here for good.
-var layouts = map[string]struct {
+// content is what must be read from a journal that a release left.
+type content struct {
 	records []sharing.Record
 	fences  map[string]sharing.Fence
-}{
+	known   map[string]sharing.Known
+	listed  map[string][]sharing.Listed
+}
+
+// layouts are the journals that releases left. A file of every released layout
+// stays here for good.
+var layouts = map[string]content{
 	"layout-1-whole-gpus.db.gz": {
 		records: []sharing.Record{
 			func() sharing.Record { r := record("admin", "gpu-0"); r.Holds[0].Admin = true; return r }(),
@@ -34,6 +40,7 @@ var layouts = map[string]struct {
 		},
 		fences: map[string]sharing.Fence{"0000:04:00.0": {Address: "0000:04:00.0", Condition: sharing.Fenced, Why: "released while lost"}},
 	},
+	"layout-2-mig.db.gz": partitioned(),
 }
 
 func TestJournalsOfEveryRelease(t *testing.T) {
@@ -42,7 +49,7 @@ func TestJournalsOfEveryRelease(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "journal.db")
 			golden := filepath.Join("testdata", name)
 			if *update {
-				write(t, golden, path, want.records, want.fences)
+				write(t, golden, path, want)
 			}
 			unpack(t, golden, path)
 			j := open(t, path)
@@ -56,6 +63,13 @@ func TestJournalsOfEveryRelease(t *testing.T) {
 			ok(t, err)
 			if d := cmp.Diff(want.fences, fences); d != "" {
 				t.Errorf("fences (-want +got):\n%s", d)
+			}
+			known, err := j.Known()
+			ok(t, err)
+			listed, err := j.Listed()
+			ok(t, err)
+			if d := cmp.Diff([]any{want.known, want.listed}, []any{known, listed}, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("GPUs and what is published of them (-want +got):\n%s", d)
 			}
 			consistent(t, j)
 			// and every claim in it can be released
@@ -80,18 +94,22 @@ func unpack(t *testing.T, golden, path string) {
 }
 
 // write makes the golden file, and refuses to change one that is there.
-func write(t *testing.T, golden, path string, recs []sharing.Record, fences map[string]sharing.Fence) {
+func write(t *testing.T, golden, path string, c content) {
 	t.Helper()
 	if _, err := os.Stat(golden); err == nil {
 		return
 	}
 	j := open(t, path)
-	for _, r := range recs {
+	for _, r := range c.records {
 		ok(t, j.Put(r))
 	}
-	for _, f := range fences {
+	for _, f := range c.fences {
 		ok(t, j.Forget(sharing.Record{UID: "nobody"}, f))
 	}
+	for _, k := range c.known {
+		ok(t, j.Remember([]sharing.Known{k}))
+	}
+	ok(t, j.List(c.listed))
 	ok(t, j.Close())
 	raw, err := os.ReadFile(path)
 	ok(t, err)

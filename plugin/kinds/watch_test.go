@@ -100,23 +100,27 @@ func TestWatchSaysThatThereAreNone(t *testing.T) {
 	watched(t, newServer()).await()
 }
 
-// Every node sees every write to a policy, and those to its status are many.
+// Every node sees every write to a policy, and those to its status are many. Each
+// of them is followed here by a change that is told, so that it has been seen.
 func TestWatchIgnoresStatus(t *testing.T) {
-	s := newServer(policy(t, "a", 1))
+	const rounds = 10
+	s := newServer(policy(t, "a", 1), policy(t, "b", 0))
 	w := watched(t, s)
-	_, first := w.await("a:1")
-	for n := range 5 {
+	_, calls := w.await("a:1", "b:0")
+	for n := range rounds {
 		p := policy(t, "a", 1)
 		ok(t, unstructured.SetNestedField(p.Object, int64(100+n), "status", "nodesMatched"))
 		p.SetResourceVersion(fmt.Sprint(10 + n))
 		_, err := s.Resource(policies).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
 		ok(t, err)
+		_, err = s.Resource(policies).Update(t.Context(), policy(t, "b", int32(n+1)), metav1.UpdateOptions{})
+		ok(t, err)
+		_, more := w.await("a:1", fmt.Sprintf("b:%d", n+1))
+		calls += more
 	}
-	_, err := s.Resource(policies).Update(t.Context(), policy(t, "a", 2), metav1.UpdateOptions{})
-	ok(t, err)
-	// At first it may be told twice.
-	if _, n := w.await("a:2"); first+n > 3 {
-		t.Errorf("%d calls for a policy, five writes of its status and one of its priority", first+n)
+	// At first it may be told once for each and once for both.
+	if calls > rounds+3 {
+		t.Errorf("%d calls for %d changes and as many writes of a status", calls, rounds)
 	}
 }
 

@@ -42,7 +42,10 @@ func (p *partitioning) instances(lib nvml.Interface, dev nvml.Device) ([]sharing
 }
 
 func (p *partitioning) ofProfile(lib nvml.Interface, dev nvml.Device, id int) ([]sharing.Instance, error) {
-	info := p.profiles[id]
+	info, ok := p.profiles[id]
+	if !ok {
+		return nil, nil // instances end with the driver load, and this one has none of it
+	}
 	gis, ret := dev.GetGpuInstances(&info)
 	if ret == nvml.ERROR_NOT_SUPPORTED {
 		return nil, nil // MIG mode went off meanwhile
