@@ -42,7 +42,7 @@ func resource(name string) schema.GroupVersionResource {
 
 // WatchPolicies calls changed with all SharingPolicies, at first and whenever one
 // changes in more than its status, until the context ends. In a cluster that does
-// not have the kind there are none.
+// not have the kind there are none; where it vanishes they stay as they were.
 func (c *Client) WatchPolicies(ctx context.Context, changed func([]v1alpha1.SharingPolicy)) {
 	log := klog.FromContext(ctx)
 	informer := dynamicinformer.NewDynamicSharedInformerFactory(c.client, 0).ForResource(resource("sharingpolicies")).Informer()
@@ -60,7 +60,9 @@ func (c *Client) WatchPolicies(ctx context.Context, changed func([]v1alpha1.Shar
 	// These fail only for an informer that has started.
 	_ = informer.SetTransform(strip)
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		if apierrors.IsNotFound(err) {
+		// A kind that was there and is not any more is somebody's mistake, or an API
+		// server that is starting: the policies stay as they were last seen.
+		if apierrors.IsNotFound(err) && !informer.HasSynced() {
 			log.V(1).Info("The cluster has no SharingPolicies: the kind is not installed")
 			changed(nil)
 			return

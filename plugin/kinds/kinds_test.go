@@ -5,6 +5,7 @@ package kinds_test
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,11 @@ var (
 type server struct {
 	*fake.FakeDynamicClient
 	installed atomic.Bool
+	// refused counts what was asked while the kind was missing.
+	refused atomic.Int64
+
+	mu       sync.Mutex
+	watchers []watch.Interface
 }
 
 func newServer(objects ...runtime.Object) *server {
@@ -39,12 +45,34 @@ func newServer(objects ...runtime.Object) *server {
 	s.installed.Store(true)
 	missing := apierrors.NewGenericServerResponse(404, "list", policies.GroupResource(), "", "404 page not found", 0, false)
 	s.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return !s.installed.Load(), nil, missing
+		gone := !s.installed.Load()
+		if gone {
+			s.refused.Add(1)
+		}
+		return gone, nil, missing
 	})
-	s.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
-		return !s.installed.Load(), nil, missing
+	s.PrependWatchReactor("*", func(a clienttesting.Action) (bool, watch.Interface, error) {
+		if !s.installed.Load() {
+			return true, nil, missing
+		}
+		w, err := s.Tracker().Watch(a.GetResource(), a.GetNamespace())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.watchers = append(s.watchers, w)
+		return true, w, err
 	})
 	return s
+}
+
+// vanish takes the kind away and ends the watches on it, as an API server does
+// that starts anew without it.
+func (s *server) vanish() {
+	s.installed.Store(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.watchers {
+		w.Stop()
+	}
 }
 
 // writes are the writes so far, as "verb resource/subresource".

@@ -138,6 +138,36 @@ func TestWatchBeforeTheKindIsInstalled(t *testing.T) {
 	w.await("a:2")
 }
 
+// A kind that vanishes takes no policy with it: GPUs must not change their owner
+// because an API server does not serve it for a while.
+func TestWatchWhenTheKindVanishes(t *testing.T) {
+	s := newServer(policy(t, "a", 1))
+	w := watched(t, s)
+	w.await("a:1")
+	s.vanish()
+	for deadline := time.Now().Add(soon); s.refused.Load() < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody asks for the kind that is gone")
+		}
+	}
+	s.installed.Store(true)
+	_, err := s.Resource(policies).Update(t.Context(), policy(t, "a", 2), metav1.UpdateOptions{})
+	ok(t, err)
+	for {
+		select {
+		case got := <-w.calls:
+			if len(got) != 1 {
+				t.Fatalf("told of %d policies while the kind was gone", len(got))
+			}
+			if got[0].Spec.Priority == 2 {
+				return
+			}
+		case <-time.After(soon):
+			t.Fatal("the change after it is not told")
+		}
+	}
+}
+
 // A policy of another shape than this release knows changes nothing.
 func TestWatchKeepsWhatItHasWhenOneCannotBeRead(t *testing.T) {
 	s := newServer(policy(t, "a", 1))
