@@ -67,15 +67,19 @@ func where(c *resourceapi.ResourceClaim) []string {
 	}
 	var out []string
 	for _, r := range c.Status.Allocation.Devices.Results {
-		parts := strings.Split(r.Device, "-")
-		if len(parts) > 2 {
-			out = append(out, parts[len(parts)-2]+"@"+parts[len(parts)-1])
-		} else {
-			out = append(out, r.Device)
-		}
+		out = append(out, placeOf(r.Device))
 	}
 	slices.Sort(out)
 	return out
+}
+
+// placeOf is "profile id@start" of a partition's name, or the GPU's name.
+func placeOf(device string) string {
+	parts := strings.Split(device, "-")
+	if len(parts) == 2 {
+		return device
+	}
+	return parts[len(parts)-2] + "@" + parts[len(parts)-1]
 }
 
 // finish ends a claim: on the node, and in the API server.
