@@ -106,7 +106,7 @@ func (b *bench) measure(ctx context.Context) (measured, error) {
 // connect starts the control plane and makes a client with the plugin's own
 // settings: no rate limit.
 func (b *bench) connect(ctx context.Context) error {
-	if err := b.lab.ControlPlane(ctx); err != nil {
+	if err := b.lab.ControlPlane(ctx, ""); err != nil {
 		return err
 	}
 	cfg, err := clientcmd.BuildConfigFromFlags("", b.lab.Kubeconfig())

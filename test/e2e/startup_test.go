@@ -32,15 +32,25 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
+	return newHostOf(t, "no-such-node", cluster, "A30-24")
+}
+
+// newHostOf is a host that is a node of a cluster.
+func newHostOf(t *testing.T, node string, of *lab.Lab, gpus ...string) *host {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "host")
 	ok(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	h := &host{dir: dir, sim: filepath.Join(dir, "sim")}
-	_, err = sim.Create(h.sim, sim.Config{Driver: "535.129.03", CUDA: "12.2", Seed: 1, Bin: cluster.Path("out/sim"), GPUs: []sim.GPUConfig{{Product: "A30-24"}}})
+	cfg := sim.Config{Driver: "535.129.03", CUDA: "12.2", Seed: 1, Bin: of.Path("out/sim")}
+	for _, g := range gpus {
+		cfg.GPUs = append(cfg.GPUs, sim.GPUConfig{Product: g})
+	}
+	_, err = sim.Create(h.sim, cfg)
 	ok(t, err)
 	root := filepath.Join(h.sim, "root")
 	h.args = map[string]string{
-		"node-name": "no-such-node", "kubeconfig": cluster.Kubeconfig(), "cdi-root": filepath.Join(dir, "cdi"),
+		"node-name": node, "kubeconfig": of.Kubeconfig(), "cdi-root": filepath.Join(dir, "cdi"),
 		"container-driver-root": root, "nvidia-driver-root": root, "proc-root": filepath.Join(root, "proc"), "sys-root": filepath.Join(root, "sys"),
 		"kubelet-plugins-directory-path": filepath.Join(dir, "p"), "kubelet-registrar-directory-path": filepath.Join(dir, "r"),
 	}

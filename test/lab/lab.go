@@ -149,12 +149,13 @@ func (l *Lab) Down(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(filepath.Join(l.Out(), "lab", l.name)))
 }
 
-// ControlPlane starts etcd and the API server only, without root.
-func (l *Lab) ControlPlane(ctx context.Context) error {
+// ControlPlane starts etcd and the API server only, without root, with these
+// feature gates, as "A=true,B=false".
+func (l *Lab) ControlPlane(ctx context.Context, gates string) error {
 	if err := l.Down(ctx); err != nil {
 		return err
 	}
-	if _, err := l.cluster(ctx, "up", "--name", l.name, "--control-plane-only"); err != nil {
+	if _, err := l.cluster(ctx, "up", "--name", l.name, "--control-plane-only", "--feature-gates", gates); err != nil {
 		return err
 	}
 	return l.connect(ctx)
