@@ -10,7 +10,7 @@ import (
 )
 
 func TestProfilesAreNamedAsNVIDIAsToolsPrintThem(t *testing.T) {
-	for name, p := range products(t) {
+	for name, p := range tables(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range p.Profiles {
 				if got := mig.Name(r.Index, r.ComputeSlices, r.MemoryMiB, p.MemoryMiB<<20); got != r.Name {

@@ -4,87 +4,22 @@
 package sharing
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/cotenant-dev/cotenant/mig"
+	"github.com/cotenant-dev/cotenant/test/sim/products"
 )
-
-// product is a file under test/sim/products. They are read as plain files:
-// sharing knows nothing of the simulated GPU.
-type product struct {
-	Name, Brand, Architecture  string
-	ComputeMajor, ComputeMinor int
-	MemoryMiB                  int64
-	MIGNeedsReset              bool
-	Profiles                   []struct {
-		Index, ID, ComputeSlices, MemoryUnits, Max int
-		Name                                       string
-		MemoryMiB                                  int64
-		SMs, CopyEngines, Decoders, Encoders       int
-		JPEG, OFA                                  int
-		Starts                                     []int
-	}
-}
-
-// products are the tables of the GPUs that can be partitioned, by file name.
-func products(t testing.TB) map[string]product {
-	t.Helper()
-	files, err := filepath.Glob("../test/sim/products/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]product{}
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var p product
-		if err := json.Unmarshal(raw, &p); err != nil {
-			t.Fatalf("%s: %v", f, err)
-		}
-		if len(p.Profiles) > 0 {
-			out[strings.TrimSuffix(filepath.Base(f), ".json")] = p
-		}
-	}
-	if len(out) == 0 {
-		t.Fatal("no tables under test/sim/products")
-	}
-	return out
-}
-
-func (p product) geometry() mig.Geometry {
-	var g mig.Geometry
-	for _, r := range p.Profiles {
-		profile := mig.Profile{
-			Index: r.Index, ID: r.ID, Name: r.Name, Slices: r.ComputeSlices, Max: r.Max, MemoryMiB: r.MemoryMiB,
-			Engines: mig.Engines{
-				Multiprocessors: r.SMs, CopyEngines: r.CopyEngines, Decoders: r.Decoders, Encoders: r.Encoders,
-				JPEGEngines: r.JPEG, OFAEngines: r.OFA,
-			},
-		}
-		for _, s := range r.Starts {
-			profile.Placements = append(profile.Placements, mig.Placement{Start: s, Size: r.MemoryUnits})
-		}
-		g = append(g, profile)
-	}
-	return g
-}
 
 // divisible is a ready GPU of a product, idle and with MIG mode off.
 func divisible(t testing.TB, product, name string) Device {
 	t.Helper()
-	p, ok := products(t)[product]
-	if !ok {
-		t.Fatalf("no table for %s under test/sim/products", product)
+	p, err := products.Get(product)
+	if err != nil {
+		t.Fatal(err)
 	}
 	d := device(name, Ready)
 	d.Why, d.Product, d.MemoryBytes = "", p.Name, p.MemoryMiB<<20
-	d.MIG = &MIG{Switchable: !p.MIGNeedsReset, Geometry: p.geometry()}
+	d.MIG = &MIG{Switchable: !p.MIGNeedsReset, Geometry: p.Geometry()}
 	return d
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cotenant-dev/cotenant/mig"
+	"github.com/cotenant-dev/cotenant/test/sim/products"
 )
 
 // theirPattern is how the upstream driver takes names apart, and with it other
@@ -18,7 +19,14 @@ var theirPattern = regexp.MustCompile(`^gpu-(\d+)-mig-(.+)-(\d+)-(\d+)$`)
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func TestEveryPartitionIsFoundByItsName(t *testing.T) {
-	for product := range products(t) {
+	all, err := products.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for product, p := range all {
+		if len(p.Profiles) == 0 {
+			continue
+		}
 		t.Run(product, func(t *testing.T) {
 			d := divisible(t, product, "gpu-12")
 			seen := map[string]mig.Partition{}

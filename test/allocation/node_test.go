@@ -14,7 +14,7 @@ import (
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 	"github.com/cotenant-dev/cotenant/mig"
 	"github.com/cotenant-dev/cotenant/sharing"
-	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/products"
 )
 
 const nodeName = "n1"
@@ -47,31 +47,16 @@ func newNode(t testing.TB, products ...string) *node {
 // gpu is a GPU of a product of the simulated machine, with the facts that the
 // plugin would learn of it.
 func gpu(t testing.TB, index int, name string) sharing.Present {
-	product, err := sim.LookupProduct(name)
+	p, err := products.Get(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := sharing.Present{GPU: sharing.GPU{
 		Address: fmt.Sprintf("0000:%02d:00.0", index), UUID: fmt.Sprintf("GPU-%d", index), Minor: index,
-		Product: product.Name, Architecture: product.Architecture, MemoryBytes: int64(product.MemoryMiB) << 20,
+		Product: p.Name, Architecture: p.Architecture, MemoryBytes: p.MemoryMiB << 20,
 	}}
-	if len(product.Profiles) == 0 {
-		return g
-	}
-	g.MIG = &sharing.MIG{Switchable: !product.MIGNeedsReset}
-	for _, p := range product.Profiles {
-		profile := mig.Profile{
-			Index: p.Index, ID: p.ID, Slices: p.ComputeSlices, Max: p.Max, MemoryMiB: int64(p.MemoryMiB),
-			Name: mig.Name(p.Index, p.ComputeSlices, int64(p.MemoryMiB), g.MemoryBytes),
-			Engines: mig.Engines{
-				Multiprocessors: p.SMs, CopyEngines: p.CopyEngines, Decoders: p.Decoders,
-				Encoders: p.Encoders, JPEGEngines: p.JPEG, OFAEngines: p.OFA,
-			},
-		}
-		for _, start := range p.Starts {
-			profile.Placements = append(profile.Placements, mig.Placement{Start: start, Size: p.MemoryUnits})
-		}
-		g.MIG.Geometry = append(g.MIG.Geometry, profile)
+	if geometry := p.Geometry(); len(geometry) > 0 {
+		g.MIG = &sharing.MIG{Switchable: !p.MIGNeedsReset, Geometry: geometry}
 	}
 	return g
 }

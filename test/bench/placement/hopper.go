@@ -8,7 +8,7 @@ import (
 
 	"github.com/cotenant-dev/cotenant/mig"
 	"github.com/cotenant-dev/cotenant/sharing"
-	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/products"
 )
 
 const (
@@ -20,25 +20,11 @@ const (
 
 // geometryOf is what the driver of a product reports.
 func geometryOf(name string) (mig.Geometry, error) {
-	p, err := sim.LookupProduct(name)
+	p, err := products.Get(name)
 	if err != nil {
 		return nil, err
 	}
-	var g mig.Geometry
-	for _, r := range p.Profiles {
-		profile := mig.Profile{
-			Index: r.Index, ID: r.ID, Name: r.Name, Slices: r.ComputeSlices, Max: r.Max, MemoryMiB: int64(r.MemoryMiB),
-			Engines: mig.Engines{
-				Multiprocessors: r.SMs, CopyEngines: r.CopyEngines, Decoders: r.Decoders,
-				Encoders: r.Encoders, JPEGEngines: r.JPEG, OFAEngines: r.OFA,
-			},
-		}
-		for _, start := range r.Starts {
-			profile.Placements = append(profile.Placements, mig.Placement{Start: start, Size: r.MemoryUnits})
-		}
-		g = append(g, profile)
-	}
-	return g, nil
+	return p.Geometry(), nil
 }
 
 func gpuName(i int) string { return fmt.Sprintf("gpu-%d", i) }
