@@ -440,6 +440,24 @@ func TestKilledBetweenMakingAndNoting(t *testing.T) {
 	}
 }
 
+// Somebody destroyed a claim's instance and made another in its place: that one
+// is theirs, whatever its ids are.
+func TestReplacedInstanceIsSomebodyElses(t *testing.T) {
+	n := newMIGNode(t, "H100-80")
+	c := n.claim("c", "gpu-0-mig-2g20gb-14-2")
+	_, err := n.P(c)
+	ok(t, err)
+	ok(t, n.machine.DestroyInstances(0))
+	ok(t, n.machine.CreateInstance(0, 14, 2, true))
+	ok(t, n.machine.NameInstance(0, 0, "MIG-11111111-2222-5333-8444-555555555555"))
+	_, err = n.P(c)
+	refused(t, err, "no longer there", "delete the pod")
+	ok(t, n.U(c))
+	same(t, "instances", n.instances(0), []string{"14@2"})
+	same(t, "mode", n.mode(0).Current, true)
+	same(t, "records", n.records(), map[string]string{})
+}
+
 // The mode call succeeds, and its activation waits for a reset that nobody can do
 // (dra-driver-nvidia-gpu#883, #1018, NVIDIA/gpu-operator#1845).
 func TestF25ModeChangeNeedsAReset(t *testing.T) {
@@ -651,6 +669,14 @@ func (n *node) crashAt(call string, before bool, c *resourceapi.ResourceClaim) {
 	_, err := n.P(c)
 	refused(n.t, err, "killed")
 	same(n.t, "records", n.records(), map[string]string{string(c.UID): "preparing"})
+	rec, _, err := n.store.Claim(string(c.UID))
+	ok(n.t, err)
+	// What a step learnt is on disk before the next one runs.
+	fact, noted := rec.Facts["gpu-0-mig-2g20gb-14-2"]
+	same(n.t, "the GPU instance was noted", noted, call == "nvmlGpuInstanceCreateComputeInstance")
+	if noted {
+		same(n.t, "its id", fact.GI, *n.gi(0, 14))
+	}
 	n.stop()
 	ok(n.t, n.machine.ClearFaults())
 }
