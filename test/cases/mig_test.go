@@ -639,6 +639,34 @@ func TestF29DestroyFailsInUse(t *testing.T) {
 	ok(t, n.U(d))
 }
 
+// While one release asks again and again, other GPUs are served.
+func TestBusyInstanceHoldsUpNobodyElse(t *testing.T) {
+	n := newMIGNode(t, "H100-80", "H100-80")
+	busy, other := n.claim("busy", "gpu-0-mig-1g10gb-19-3"), n.claim("other", "gpu-1-mig-1g10gb-19-3")
+	_, err := n.P(busy)
+	ok(t, err)
+	n.refuseAll("nvmlComputeInstanceDestroy", sim.InUse)
+	released := make(chan error, 1)
+	go func() { released <- n.U(busy) }()
+	eventually(t, soon, func() string {
+		if n.records()[string(busy.UID)] != "releasing" {
+			return "the release has not begun"
+		}
+		return ""
+	})
+	_, err = n.P(other)
+	ok(t, err)
+	select {
+	case err := <-released:
+		t.Errorf("the release had ended (%v) before the other claim was prepared", err)
+	default:
+	}
+	refused(t, <-released, "In use by another client")
+	ok(t, n.machine.ClearFaults())
+	ok(t, n.U(busy))
+	ok(t, n.U(other))
+}
+
 // gi is the id of the GPU instance of a profile.
 func (n *node) gi(gpu, profile int) *int {
 	n.t.Helper()
