@@ -50,8 +50,8 @@ func exponential(r *rand.Rand) float64 { return r.ExpFloat64() }
 // of load (compute slices, memory slices, bytes), two of gaps (constant,
 // exponential) and four of stays (constant, exponential, two uniform) were tried on
 // the order of names. Compute slices at this pace come nearest, with 0.9 points root
-// mean square; next are 1.2 with uniform stays and 1.7 with exponential gaps and
-// uniform stays, and the others are up to 4.7 away.
+// mean square; next are 1.2 and 1.7 with the two uniform stays, and 1.7 with
+// exponential gaps and a uniform stay, and the others are up to 4.7 away.
 var regular = pace{"", constant, exponential}
 
 // Claims that come at random find the node fuller by chance, and those that all
