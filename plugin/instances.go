@@ -13,11 +13,35 @@ import (
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
+// findVacant refuses a place where an instance lies that no record accounts for:
+// somebody made it since the last look.
+func (r runner) findVacant(ctx context.Context, at sharing.Place, facts sharing.Facts) (string, sharing.Fact, error) {
+	if _, begun := facts[at.Slot]; begun {
+		return "", sharing.Fact{}, nil // the place was empty, and what is there now is the claim's
+	}
+	_, there, err := r.gpus.Instance(ctx, at.Address, at.Partition)
+	if err == nil && there {
+		err = taken(at)
+	}
+	if err != nil {
+		return "", sharing.Fact{}, err
+	}
+	return at.Slot, sharing.Fact{GI: sharing.Vacant}, nil
+}
+
+func taken(at sharing.Place) error {
+	return api.Errorf(api.Held, "somebody has made a MIG instance in the place of %s; see nvidia-smi mig -lgi", at.Slot)
+}
+
 // createGPUInstance makes the instance, or, where the record says that it was
 // made already, makes sure that it is still there. It is never made a second
 // time: what a container was given is gone then.
 func (r runner) createGPUInstance(ctx context.Context, at sharing.Place, facts sharing.Facts) (string, sharing.Fact, error) {
-	if known, ok := facts[at.Slot]; ok {
+	known, ok := facts[at.Slot]
+	if !ok {
+		return "", sharing.Fact{}, api.Errorf(api.Internal, "nobody looked whether the place of %s is empty", at.Slot)
+	}
+	if known.GI != sharing.Vacant {
 		inst, there, err := r.gpus.Instance(ctx, at.Address, at.Partition)
 		if err == nil && (!there || !same(inst, known)) {
 			err = gone(at, known)
@@ -25,6 +49,10 @@ func (r runner) createGPUInstance(ctx context.Context, at sharing.Place, facts s
 		return "", sharing.Fact{}, err
 	}
 	gi, err := r.gpus.CreateGPUInstance(ctx, at.Address, at.Partition)
+	if api.ReasonOf(err) == api.Held {
+		// Whatever lies there now is not ours.
+		return at.Slot, sharing.Fact{}, fmt.Errorf("create the GPU instance of %s: %w", at.Slot, err)
+	}
 	if err != nil {
 		return "", sharing.Fact{}, fmt.Errorf("create the GPU instance of %s: %w", at.Slot, err)
 	}
@@ -33,7 +61,7 @@ func (r runner) createGPUInstance(ctx context.Context, at sharing.Place, facts s
 
 func (r runner) createComputeInstance(ctx context.Context, at sharing.Place, facts sharing.Facts) (string, sharing.Fact, error) {
 	known, ok := facts[at.Slot]
-	if !ok {
+	if !ok || known.GI == sharing.Vacant {
 		return "", sharing.Fact{}, api.Errorf(api.Internal, "no GPU instance is recorded for %s", at.Slot)
 	}
 	if known.UUID != "" {
@@ -68,15 +96,20 @@ func (r runner) findInstance(ctx context.Context, s sharing.FindInstance, facts 
 }
 
 // destroy takes a partition back: by what was noted of it, or, when its process
-// died before it could note anything, by where it is. An instance with another
-// UUID than the noted one is somebody else's.
+// died before it could note the id, by where it is. Where the place was not even
+// found empty nothing was made. An instance of another id or UUID than the noted
+// one is somebody else's.
 func (r runner) destroy(ctx context.Context, at sharing.Place, facts sharing.Facts) error {
+	known, begun := facts[at.Slot]
+	if !begun {
+		return nil
+	}
 	inst, there, err := r.gpus.Instance(ctx, at.Address, at.Partition)
 	if err != nil || !there {
 		return err
 	}
-	known, noted := facts[at.Slot]
-	if noted && known.UUID != "" && inst.UUID != "" && inst.UUID != known.UUID {
+	renamed := known.UUID != "" && inst.UUID != "" && inst.UUID != known.UUID
+	if renamed || known.GI != sharing.Vacant && known.GI != inst.GI {
 		klog.FromContext(ctx).Info("The MIG instance of a claim was replaced by somebody; it is left alone", "device", at.Slot, "was", known.UUID, "is", inst.UUID)
 		return nil
 	}
@@ -95,8 +128,8 @@ func (r runner) switchOff(ctx context.Context, s sharing.SwitchMIG) *sharing.Fen
 		return nil // it was made what a whole GPU is; nothing to take back
 	}
 	err := r.patiently(ctx, func() error { return r.gpus.SwitchMIG(ctx, s.Address, false) })
-	if err == nil {
-		return nil
+	if err == nil || api.ReasonOf(err) == api.Held {
+		return nil // the second: it was not the last partition
 	}
 	klog.FromContext(ctx).Error(err, "MIG mode could not be switched off after the last partition; it is tried again", "gpu", s.Address)
 	fence := sharing.StuckFence(s.Address, err)

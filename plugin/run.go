@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +35,11 @@ func (r runner) all(ctx context.Context, rec *sharing.Record, note func(sharing.
 			return err
 		}
 		slot, fact, err := r.do(ctx, s, rec.Facts)
+		if err != nil && slot != "" {
+			// What was learnt of the slot no longer holds, and must not be undone by.
+			rec.Unlearn(slot)
+			return errors.Join(err, note(*rec))
+		}
 		if err != nil {
 			return err
 		}
@@ -47,11 +53,14 @@ func (r runner) all(ctx context.Context, rec *sharing.Record, note func(sharing.
 	return nil
 }
 
-// do runs one step. What it learnt of which slot is returned; "" when nothing.
+// do runs one step. What it learnt of which slot is returned; "" when nothing. With
+// an error, a slot is one of which nothing is known any more.
 func (r runner) do(ctx context.Context, s sharing.Step, facts sharing.Facts) (string, sharing.Fact, error) {
 	switch s := s.(type) {
 	case sharing.SwitchMIG:
 		return "", sharing.Fact{}, r.patiently(ctx, func() error { return r.gpus.SwitchMIG(ctx, s.Address, s.On) })
+	case sharing.FindVacant:
+		return r.findVacant(ctx, s.Place, facts)
 	case sharing.CreateGPUInstance:
 		return r.createGPUInstance(ctx, s.Place, facts)
 	case sharing.CreateComputeInstance:
@@ -88,7 +97,7 @@ func (r runner) undo(ctx context.Context, s sharing.Step, facts sharing.Facts) (
 		return r.switchOff(ctx, s), nil
 	case sharing.CreateGPUInstance:
 		return nil, r.destroy(ctx, s.Place, facts)
-	case sharing.CreateComputeInstance, sharing.FindInstance:
+	case sharing.FindVacant, sharing.CreateComputeInstance, sharing.FindInstance:
 		return nil, nil
 	case sharing.WriteSpec:
 		return nil, r.specs.Remove(s.Claim)

@@ -20,7 +20,7 @@ type GPUs interface {
 	Processes(ctx context.Context, address string) (int, error)
 
 	// SwitchMIG makes the MIG mode of the GPU what is asked, and returns nil only
-	// when it is that. A GPU with instances is not switched off, which is no error.
+	// when it is that. api.Held: it has instances, and so is not switched off.
 	// api.InUse: something uses the GPU. api.NeedsReset: it would take effect at a
 	// reset; nothing is left pending.
 	SwitchMIG(ctx context.Context, address string, on bool) error

@@ -80,6 +80,7 @@ func (o *observer) settleOwed(ctx context.Context, uid string) error {
 }
 
 // unstick tries again to switch MIG mode off, unless a partition is held by now.
+// The fence is the record of that intent.
 func (o *observer) unstick(ctx context.Context, d sharing.Device) (bool, error) {
 	defer o.pipe.locks.take([]string{d.Address})()
 	holds, err := o.records.Holds(d.Name)
@@ -87,7 +88,7 @@ func (o *observer) unstick(ctx context.Context, d sharing.Device) (bool, error) 
 		return false, err
 	}
 	_, _, err = o.pipe.run.do(ctx, sharing.SwitchMIG{Address: d.Address}, nil)
-	if api.ReasonOf(err) == api.InUse {
+	if r := api.ReasonOf(err); r == api.InUse || r == api.Held {
 		return false, nil // the reason is in the fence; the next look tries again
 	}
 	return err == nil, err

@@ -90,6 +90,10 @@ func (r Record) Who() string {
 // Facts are what steps learnt of partitions, by slot.
 type Facts map[string]Fact
 
+// Vacant in place of the id of a GPU instance says that the place was found empty,
+// and that no id was noted yet.
+const Vacant = -1
+
 // Fact is what is known of one partition. UUID is "" until it has its compute
 // instance.
 type Fact struct {
@@ -105,6 +109,12 @@ func (f Facts) with(slot string, fact Fact) Facts {
 	}
 	out[slot] = fact
 	return out
+}
+
+// Unlearn drops what is known of a slot.
+func (r *Record) Unlearn(slot string) {
+	r.Facts = maps.Clone(r.Facts)
+	delete(r.Facts, slot)
 }
 
 // Learn notes a fact, and says whether it is news.

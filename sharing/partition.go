@@ -43,6 +43,7 @@ func (a *acquisition) takePartition(d Device, at place, ask Ask) (bool, error) {
 	if d.MIG.Switchable {
 		a.step(SwitchMIG{Address: d.Address, On: true})
 	}
+	a.step(FindVacant{Place: where})
 	a.step(CreateGPUInstance{Place: where})
 	a.step(CreateComputeInstance{Place: where})
 	return false, nil

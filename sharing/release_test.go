@@ -24,8 +24,8 @@ func TestReleaseOfParts(t *testing.T) {
 	}
 	rec.Facts = Facts{one.Slot: {GI: 1, UUID: "MIG-1"}, two.Slot: {GI: 2, UUID: "MIG-2"}}
 	spec := rec.Steps[len(rec.Steps)-1]
-	mine := []Step{SwitchMIG{here.Address, true}, CreateGPUInstance{one}, CreateComputeInstance{one}}
-	theirs := []Step{SwitchMIG{there.Address, true}, CreateGPUInstance{two}, CreateComputeInstance{two}, CreateGPUInstance{other}, CreateComputeInstance{other}}
+	mine := []Step{SwitchMIG{here.Address, true}, FindVacant{one}, CreateGPUInstance{one}, CreateComputeInstance{one}}
+	theirs := []Step{SwitchMIG{there.Address, true}, FindVacant{two}, CreateGPUInstance{two}, CreateComputeInstance{two}, FindVacant{other}, CreateGPUInstance{other}, CreateComputeInstance{other}}
 	gone := func(names ...string) map[string]Device {
 		out := map[string]Device{"gpu-0": here, "gpu-1": there}
 		for _, n := range names {

@@ -24,6 +24,13 @@ type SwitchMIG struct {
 	On      bool
 }
 
+// FindVacant makes sure that no instance lies where one is to be made, and learns
+// that. It is what entitles the undo to destroy what it finds in the place: an
+// instance that was there before is somebody's. It changes nothing.
+type FindVacant struct {
+	Place
+}
+
 // CreateGPUInstance makes a GPU instance; undone, it is destroyed with what is
 // in it. It learns the instance's id.
 type CreateGPUInstance struct {
@@ -81,6 +88,7 @@ type Made struct {
 }
 
 func (SwitchMIG) step()             {}
+func (FindVacant) step()            {}
 func (CreateGPUInstance) step()     {}
 func (CreateComputeInstance) step() {}
 func (FindInstance) step()          {}

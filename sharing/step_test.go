@@ -41,12 +41,12 @@ func TestStepsOfAClaim(t *testing.T) {
 			SwitchMIG{Address: other.Address}, WriteSpec{Claim: "c", Devices: []SpecDevice{whole(other)}}}},
 		"two parts of one GPU": {uses(one.Slot, two.Slot), []Step{
 			SwitchMIG{Address: h100.Address, On: true},
-			CreateGPUInstance{one}, CreateComputeInstance{one}, CreateGPUInstance{two}, CreateComputeInstance{two},
+			FindVacant{one}, CreateGPUInstance{one}, CreateComputeInstance{one}, FindVacant{two}, CreateGPUInstance{two}, CreateComputeInstance{two},
 			WriteSpec{Claim: "c", Devices: []SpecDevice{made(h100, one), made(h100, two)}}}},
 		"parts and a whole of several GPUs": {uses(one.Slot, "gpu-1", onA100.Slot), []Step{
-			SwitchMIG{Address: h100.Address, On: true}, CreateGPUInstance{one}, CreateComputeInstance{one},
+			SwitchMIG{Address: h100.Address, On: true}, FindVacant{one}, CreateGPUInstance{one}, CreateComputeInstance{one},
 			SwitchMIG{Address: other.Address},
-			CreateGPUInstance{onA100}, CreateComputeInstance{onA100},
+			FindVacant{onA100}, CreateGPUInstance{onA100}, CreateComputeInstance{onA100},
 			WriteSpec{Claim: "c", Devices: []SpecDevice{made(h100, one), whole(other), made(a100, onA100)}}}},
 		"one that is there": {uses(found.Slot), []Step{
 			FindInstance{Place: found}, WriteSpec{Claim: "c", Devices: []SpecDevice{seen(theirs, found)}}}},
@@ -57,13 +57,13 @@ func TestStepsOfAClaim(t *testing.T) {
 		"watching a whole GPU": {[]Ask{admin("gpu-4")}, []Step{
 			WriteSpec{Claim: "c", Devices: []SpecDevice{whole(ours)}}}},
 		"using and watching one": {append(uses(one.Slot), admin(one.Slot)), []Step{
-			SwitchMIG{Address: h100.Address, On: true}, CreateGPUInstance{one}, CreateComputeInstance{one},
+			SwitchMIG{Address: h100.Address, On: true}, FindVacant{one}, CreateGPUInstance{one}, CreateComputeInstance{one},
 			WriteSpec{Claim: "c", Devices: []SpecDevice{made(h100, one)}}}},
 		"using and watching one that is there": {append(uses(found.Slot), admin(found.Slot)), []Step{
 			FindInstance{Place: found}, WriteSpec{Claim: "c", Devices: []SpecDevice{seen(theirs, found)}}}},
 		"watching and using one": {append([]Ask{admin(one.Slot)}, uses(one.Slot)...), []Step{
 			FindInstance{Place: one, Optional: true},
-			SwitchMIG{Address: h100.Address, On: true}, CreateGPUInstance{one}, CreateComputeInstance{one},
+			SwitchMIG{Address: h100.Address, On: true}, FindVacant{one}, CreateGPUInstance{one}, CreateComputeInstance{one},
 			WriteSpec{Claim: "c", Devices: []SpecDevice{made(h100, one)}}}},
 		"watching and using one that is there": {append([]Ask{admin(found.Slot)}, uses(found.Slot)...), []Step{
 			FindInstance{Place: found, Optional: true}, FindInstance{Place: found},

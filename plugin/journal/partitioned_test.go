@@ -34,7 +34,7 @@ func partitioned() content {
 	hold(&prepared, made, sharing.Hold{})
 	hold(&prepared, found, sharing.Hold{Found: true})
 	prepared.Steps = []sharing.Step{
-		sharing.SwitchMIG{Address: h100, On: true}, sharing.CreateGPUInstance{Place: made}, sharing.CreateComputeInstance{Place: made},
+		sharing.SwitchMIG{Address: h100, On: true}, sharing.FindVacant{Place: made}, sharing.CreateGPUInstance{Place: made}, sharing.CreateComputeInstance{Place: made},
 		sharing.FindInstance{Place: found},
 		sharing.WriteSpec{Claim: "made", Devices: []sharing.SpecDevice{
 			{Name: "made-" + made.Slot, Address: h100, UUID: "GPU-1", Slot: made.Slot, Made: &made.Partition},

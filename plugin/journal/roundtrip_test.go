@@ -27,7 +27,7 @@ var (
 		return sharing.Place{Slot: word.Draw(t, "slot"), Address: word.Draw(t, "address"), Partition: partition.Draw(t, "partition")}
 	})
 	step = rapid.Custom(func(t *rapid.T) sharing.Step {
-		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
 			return sharing.SwitchMIG{Address: word.Draw(t, "address"), On: rapid.Bool().Draw(t, "on")}
 		case 1:
@@ -36,6 +36,8 @@ var (
 			return sharing.CreateComputeInstance{Place: place.Draw(t, "place")}
 		case 3:
 			return sharing.FindInstance{Place: place.Draw(t, "place"), Optional: rapid.Bool().Draw(t, "optional")}
+		case 4:
+			return sharing.FindVacant{Place: place.Draw(t, "place")}
 		}
 		return sharing.WriteSpec{Claim: "c", Devices: rapid.SliceOfN(device, 0, 3).Draw(t, "devices")}
 	})

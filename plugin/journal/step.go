@@ -14,6 +14,7 @@ import (
 type storedStep struct {
 	WriteSpec             *storedSpec   `json:"writeSpec,omitempty"`
 	SwitchMIG             *storedSwitch `json:"switchMIG,omitempty"`
+	FindVacant            *storedPlace  `json:"findVacant,omitempty"`
 	CreateGPUInstance     *storedPlace  `json:"createGPUInstance,omitempty"`
 	CreateComputeInstance *storedPlace  `json:"createComputeInstance,omitempty"`
 	FindInstance          *storedFind   `json:"findInstance,omitempty"`
@@ -72,6 +73,8 @@ func encodeStep(s sharing.Step) (storedStep, error) {
 		return storedStep{WriteSpec: spec}, nil
 	case sharing.SwitchMIG:
 		return storedStep{SwitchMIG: new(storedSwitch(s))}, nil
+	case sharing.FindVacant:
+		return storedStep{FindVacant: new(encodePlace(s.Place))}, nil
 	case sharing.CreateGPUInstance:
 		return storedStep{CreateGPUInstance: new(encodePlace(s.Place))}, nil
 	case sharing.CreateComputeInstance:
@@ -97,6 +100,8 @@ func (s storedStep) decode(claim string) (sharing.Step, bool) {
 		return spec, true
 	case s.SwitchMIG != nil:
 		return sharing.SwitchMIG(*s.SwitchMIG), true
+	case s.FindVacant != nil:
+		return sharing.FindVacant{Place: s.FindVacant.decode()}, true
 	case s.CreateGPUInstance != nil:
 		return sharing.CreateGPUInstance{Place: s.CreateGPUInstance.decode()}, true
 	case s.CreateComputeInstance != nil:

@@ -107,7 +107,12 @@ func (s *Session) present(lib nvml.Interface, dev nvml.Device, g *sharing.Presen
 		return err
 	}
 	g.MIGMode = sharing.MIGMode{On: current == nvml.DEVICE_MIG_ENABLE, Pending: pending == nvml.DEVICE_MIG_ENABLE}
-	if g.On {
+	if !g.On {
+		return nil
+	}
+	if g.Instances, err = p.instances(lib, dev); err != nil {
+		// Somebody may have destroyed one between the list and the question about it:
+		// that makes no GPU sick.
 		g.Instances, err = p.instances(lib, dev)
 	}
 	return err

@@ -12,7 +12,7 @@ import (
 )
 
 // SwitchMIG makes the MIG mode of a GPU what is asked. A GPU with instances is
-// not switched off, which is no error.
+// not switched off: api.Held.
 func (s *Session) SwitchMIG(_ context.Context, address string, on bool) error {
 	return s.partitioned(address, func(lib nvml.Interface, dev nvml.Device, p *partitioning) error {
 		current, pending, ret := dev.GetMigMode()
@@ -24,7 +24,11 @@ func (s *Session) SwitchMIG(_ context.Context, address string, on bool) error {
 			return nil
 		}
 		if !on && current == nvml.DEVICE_MIG_ENABLE {
-			if live, err := p.instances(lib, dev); err != nil || len(live) > 0 {
+			live, err := p.instances(lib, dev)
+			if err == nil && len(live) > 0 {
+				err = api.Errorf(api.Held, "the GPU at %s has %d MIG instances and cannot be used whole; see nvidia-smi mig -lgi", address, len(live))
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -440,6 +441,30 @@ func TestKilledBetweenMakingAndNoting(t *testing.T) {
 	}
 }
 
+// Somebody makes an instance between the last look and a prepare: the claim that
+// would have its place, or the whole GPU, is refused, and the instance stays.
+func TestInstanceMadeSinceTheLastLook(t *testing.T) {
+	for _, device := range []string{"gpu-0-mig-2g20gb-14-2", "gpu-0-mig-4g40gb-5-0", "gpu-0"} {
+		t.Run(device, func(t *testing.T) {
+			n := newNode(t, []string{"H100-80"})
+			n.lookEvery = time.Hour
+			n.kinds.set(everything())
+			n.start()
+			n.awaitPublished(device)
+			ok(t, n.machine.SetMIG(0, true))
+			ok(t, n.machine.CreateInstance(0, 14, 2, true))
+			c := n.claim("c", device)
+			_, err := n.P(c)
+			refused(t, err, "nvidia-smi mig -lgi")
+			same(t, "instances", n.instances(0), []string{"14@2"})
+			same(t, "records", n.records(), map[string]string{})
+			same(t, "mode", n.mode(0).Current, true)
+			ok(t, n.U(c))
+			same(t, "instances after the release", n.instances(0), []string{"14@2"})
+		})
+	}
+}
+
 // Somebody destroyed a claim's instance and made another in its place: that one
 // is theirs, whatever its ids are.
 func TestReplacedInstanceIsSomebodyElses(t *testing.T) {
@@ -700,10 +725,10 @@ func (n *node) crashAt(call string, before bool, c *resourceapi.ResourceClaim) {
 	rec, _, err := n.store.Claim(string(c.UID))
 	ok(n.t, err)
 	// What a step learnt is on disk before the next one runs.
-	fact, noted := rec.Facts["gpu-0-mig-2g20gb-14-2"]
-	same(n.t, "the GPU instance was noted", noted, call == "nvmlGpuInstanceCreateComputeInstance")
-	if noted {
-		same(n.t, "its id", fact.GI, *n.gi(0, 14))
+	fact, begun := rec.Facts["gpu-0-mig-2g20gb-14-2"]
+	same(n.t, "the place was found empty", begun, call != "nvmlDeviceSetMigMode")
+	if call == "nvmlGpuInstanceCreateComputeInstance" {
+		same(n.t, "the id of the GPU instance", fact.GI, *n.gi(0, 14))
 	}
 	n.stop()
 	ok(n.t, n.machine.ClearFaults())

@@ -53,8 +53,9 @@ type node struct {
 	check     journal.Checker
 	kinds     *kinds
 	// gates are the API server's; its version is that of the client library.
-	gates  gates
-	retire sharing.Patience
+	gates     gates
+	lookEvery time.Duration
+	retire    sharing.Patience
 
 	store  *journal.Journal
 	driver *plugin.Driver
@@ -108,7 +109,7 @@ func newNode(t *testing.T, products []string, opts ...option) *node {
 	machine, err := sim.Create(filepath.Join(dir, "sim"), cfg)
 	ok(t, err)
 	root := machine.Root()
-	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, kinds: &kinds{}, gates: gates{version: "v1.37.2", partitions: true}, paths: plugin.Paths{
+	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, kinds: &kinds{}, lookEvery: 50 * time.Millisecond, gates: gates{version: "v1.37.2", partitions: true}, paths: plugin.Paths{
 		DriverRoot: root, HostDriverRoot: root, DevRoot: root,
 		ProcRoot: filepath.Join(root, "proc"), SysRoot: filepath.Join(root, "sys"),
 		CDIRoot: filepath.Join(dir, "cdi"),
@@ -220,7 +221,7 @@ func (n *node) launch() error {
 	n.store = store
 	n.driver = plugin.New(plugin.Config{
 		NodeName: n.name, Paths: n.paths, Client: n.client, GPUs: session, Specs: specs,
-		Records: store, Memory: store, LookEvery: 50 * time.Millisecond,
+		Records: store, Memory: store, LookEvery: n.lookEvery,
 		Kinds: n.kinds, Match: selector.New().Match, Retire: n.retire,
 	})
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(n.t, ktesting.NewConfig())))

@@ -8,11 +8,11 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 
 	"github.com/cotenant-dev/cotenant/test/lab"
+	"github.com/cotenant-dev/cotenant/test/lab/labtest"
 	"github.com/cotenant-dev/cotenant/test/walkthrough"
 )
 
@@ -21,32 +21,16 @@ import (
 var cluster *lab.Lab
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	ctx := context.Background()
-	cluster, err = lab.New("e2e", io.Discard)
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if derr := cluster.Down(ctx); err == nil {
-			err = derr
+	labtest.Main(m, "e2e", func(ctx context.Context, l *lab.Lab) error {
+		cluster = l
+		if err := l.Up(ctx, walkthrough.Nodes()...); err != nil {
+			return err
 		}
-	}()
-	if err := cluster.Up(ctx, walkthrough.Nodes()...); err != nil {
-		return 1, err
-	}
-	// Every other test needs what the walkthrough installs, so it comes first.
-	passed, total, err := walkthrough.Play(ctx, cluster, os.Stdout)
-	if err != nil {
-		return 1, fmt.Errorf("walkthrough: %d of %d steps: %w", passed, total, err)
-	}
-	return m.Run(), nil
+		// Every other test needs what the walkthrough installs, so it comes first.
+		passed, total, err := walkthrough.Play(ctx, l, os.Stdout)
+		if err != nil {
+			return fmt.Errorf("walkthrough: %d of %d steps: %w", passed, total, err)
+		}
+		return nil
+	})
 }

@@ -7,12 +7,10 @@ package mig
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"testing"
 
 	"github.com/cotenant-dev/cotenant/test/lab"
+	"github.com/cotenant-dev/cotenant/test/lab/labtest"
 )
 
 // The nodes: two GPUs whose mode follows claims; and one of each kind there is,
@@ -30,38 +28,20 @@ const (
 var cluster *lab.Lab
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e/mig:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	ctx := context.Background()
-	cluster, err = lab.New("e2e-mig", io.Discard)
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if derr := cluster.Down(ctx); err == nil {
-			err = derr
+	labtest.Main(m, "e2e-mig", func(ctx context.Context, l *lab.Lab) error {
+		cluster = l
+		node := func(name, pool string, gpus ...string) lab.Node {
+			return lab.Node{Name: name, GPUs: gpus, Driver: "570.86.15", CUDA: "12.8", Labels: map[string]string{
+				"vke.node.gpu.schedule": "nvidia-dra", "gpu-pool": pool,
+			}}
 		}
-	}()
-	node := func(name string, pool string, gpus ...string) lab.Node {
-		return lab.Node{Name: name, GPUs: gpus, Driver: "570.86.15", CUDA: "12.8", Labels: map[string]string{
-			"vke.node.gpu.schedule": "nvidia-dra", "gpu-pool": pool,
-		}}
-	}
-	if err := cluster.Up(ctx, node(hopper, "partitions", "H100-80", "H100-80"), node(mixed, "mixed", "A100-40", "A100-40", "H100-80", "T4")); err != nil {
-		return 1, err
-	}
-	if err := cluster.Machine(mixed).SetMIG(a100On, true); err != nil {
-		return 1, err
-	}
-	if _, err := cluster.Install(ctx); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+		if err := l.Up(ctx, node(hopper, "partitions", "H100-80", "H100-80"), node(mixed, "mixed", "A100-40", "A100-40", "H100-80", "T4")); err != nil {
+			return err
+		}
+		if err := l.Machine(mixed).SetMIG(a100On, true); err != nil {
+			return err
+		}
+		_, err := l.Install(ctx)
+		return err
+	})
 }
