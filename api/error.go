@@ -29,6 +29,11 @@ const (
 	// NeedsReset: the change takes effect at a reset of the GPU, which is the
 	// operator's to do.
 	NeedsReset Reason = "NeedsReset"
+	// Unsupported: this hardware, or its driver, has no such thing.
+	Unsupported Reason = "Unsupported"
+	// Unavailable: something that this node needs for it does not answer now.
+	// Retrying helps once it does.
+	Unavailable Reason = "Unavailable"
 	// Canceled: the claim was released while it was being prepared.
 	Canceled Reason = "Canceled"
 	// Internal: a bug of ours, or a record that contradicts itself.

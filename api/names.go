@@ -38,6 +38,19 @@ const (
 	// AttributePolicy is the device attribute that names the owning SharingPolicy.
 	AttributePolicy = Group + "/policy"
 
+	// TypeShare is the value of the attribute "type" of a GPU that several claims
+	// have at a time.
+	TypeShare = "gpu-share"
+	// AttributeOffer and AttributeMode of a share name the offer of its policy and
+	// how claims share.
+	AttributeOffer = Group + "/offer"
+	AttributeMode  = Group + "/mode"
+	// AttributeMemoryLimit, AttributeComputeLimit and AttributeFaults of a share are
+	// the facets of its isolation.
+	AttributeMemoryLimit  = Group + "/memoryLimit"
+	AttributeComputeLimit = Group + "/computeLimit"
+	AttributeFaults       = Group + "/faults"
+
 	// TaintHeld marks a GPU whose records were lost: nobody knows yet whether
 	// a container still uses it.
 	TaintHeld = Group + "/held"
@@ -46,6 +59,8 @@ const (
 	// TaintRetired marks a device that is no longer offered and stays published
 	// until nobody has it.
 	TaintRetired = Group + "/retired"
+	// TaintBroken marks a share whose MPS control daemon does not serve now.
+	TaintBroken = Group + "/broken"
 )
 
 // CDIKind is what stands left of "=" in the id of a CDI device of this driver.

@@ -22,9 +22,13 @@ type cluster struct {
 	node     *nodeFacts
 	policies *[]v1alpha1.SharingPolicy
 	can      *sharing.Abilities
+	// mps is the node's own; a supervisor that does not answer is known as well.
+	mps *sharing.Supervision
 }
 
-func (c cluster) known() bool { return c.node != nil && c.policies != nil && c.can != nil }
+func (c cluster) known() bool {
+	return c.node != nil && c.policies != nil && c.can != nil && c.mps != nil
+}
 
 // watchCluster keeps what is published up to date with the Node, the policies and
 // what the API server is able to keep.
@@ -37,6 +41,12 @@ func (d *Driver) watchCluster(ctx context.Context, loops *sync.WaitGroup) {
 	loops.Go(func() {
 		d.cfg.Kinds.WatchPolicies(ctx, func(p []v1alpha1.SharingPolicy) {
 			d.learn(ctx, func(c *cluster) { c.policies = &p })
+		})
+	})
+	loops.Go(func() {
+		d.cfg.Daemons.Watch(ctx, func(now sharing.Supervision) {
+			d.supervised(ctx, now)
+			d.learn(ctx, func(c *cluster) { c.mps = &now })
 		})
 	})
 	loops.Go(func() {
@@ -85,7 +95,9 @@ func (d *Driver) publish(ctx context.Context) error {
 	c := sharing.Cluster{
 		Policies: *d.cluster.policies, NodeLabels: d.cluster.node.labels, Can: *d.cluster.can, Match: d.cfg.Match,
 	}
-	offerings, err := d.offers.update(ctx, sharing.Sorted(d.world.byName()), c)
+	devices := sharing.Sorted(d.world.byName())
+	has := d.means.gather(ctx, devices, c.Policies, *d.cluster.mps)
+	offerings, err := d.offers.update(ctx, devices, c, has)
 	if err != nil {
 		return err
 	}
@@ -103,7 +115,7 @@ func (d *Driver) publish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read who holds what, for the report: %w", err)
 	}
-	d.reporter.tell(sharing.Report(offerings, holds, c, d.stoodDown))
+	d.reporter.tell(sharing.Report(offerings, holds, c, has, d.stoodDown))
 	return nil
 }
 

@@ -4,96 +4,100 @@
 package plugin
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/api/nvidia"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
-// The kinds of configuration that users of the upstream driver write.
-const (
-	configVersion = "resource.nvidia.com/v1beta1"
-	gpuConfig     = "GpuConfig"
-	migConfig     = "MigDeviceConfig"
-)
-
-// config is a configuration for our driver, as far as this release looks at it.
-type config struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Sharing has the settings. Without it nothing is to be applied.
-	Sharing *json.RawMessage `json:"sharing"`
+// given is a configuration for our driver, in the order of precedence.
+type given struct {
+	nvidia.Config
+	requests []string
+	group    int
 }
 
-// refuseSettings refuses settings that would have to be applied to a device of
-// the claim: one that is silently not applied is worse than a clear error. What
-// is about no device of the claim is skipped, as upstream does: a configuration
-// without requests reaches devices of its own type only, one that names a request
-// must fit it. Admin asks change no device, so nothing is applied for them.
-func refuseSettings(rc *resourceapi.ResourceClaim, c sharing.Claim) error {
-	asks := slices.DeleteFunc(slices.Clone(c.Asks), func(a sharing.Ask) bool { return a.Admin })
-	if len(asks) == 0 {
+// configure puts the settings that the claim's configurations have for a device to
+// each ask. Those of the class come before those of the claim, in their order, and
+// the last that reaches a device wins. One without requests reaches devices of its
+// own type only; one that names a request must fit it. Admin asks change no device,
+// so nothing is applied for them; a share is what its policy says.
+func configure(rc *resourceapi.ResourceClaim, asks []sharing.Ask) error {
+	if !slices.ContainsFunc(asks, func(a sharing.Ask) bool { return !a.Admin }) {
 		return nil
 	}
-	for _, given := range rc.Status.Allocation.Devices.Config {
-		if given.Opaque == nil || given.Opaque.Driver != api.DriverName {
+	configs, err := configsOf(rc)
+	if err != nil {
+		return err
+	}
+	for i := range asks {
+		if asks[i].Admin {
 			continue
 		}
-		cfg, err := decodeConfig(given.Opaque.Parameters.Raw)
-		if err != nil {
-			return api.Errorf(api.Invalid, "claim %s/%s: configuration for driver %s (from %s): %w", rc.Namespace, rc.Name, api.DriverName, given.Source, err)
-		}
-		for _, a := range asks {
-			reached, err := cfg.reaches(a, given.Requests)
+		for _, g := range configs {
+			reached, err := g.reaches(asks[i])
 			if err != nil {
-				return err
+				return api.Errorf(api.Invalid, "claim %s/%s: %w", rc.Namespace, rc.Name, err)
 			}
-			if reached && cfg.Sharing != nil {
-				return api.Errorf(api.Invalid, "claim %s/%s has a %s (from %s) with sharing settings for %s, which this release does not apply yet; remove them from the claim or its class", rc.Namespace, rc.Name, cfg.Kind, given.Source, a.Device)
+			if !reached {
+				continue
+			}
+			asks[i].Settings = nil
+			if g.Sharing != nil {
+				asks[i].Settings = &sharing.Settings{Sharing: *g.Sharing, Group: g.group}
 			}
 		}
 	}
 	return nil
 }
 
-// decodeConfig is strict: a misspelt key would pass for a setting.
-func decodeConfig(raw []byte) (config, error) {
-	var cfg config
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&cfg); err != nil {
-		return cfg, err
+// configsOf decodes the configurations for our driver and puts them in order.
+func configsOf(rc *resourceapi.ResourceClaim) ([]given, error) {
+	var class, claim []given
+	for i, c := range rc.Status.Allocation.Devices.Config {
+		if c.Source != resourceapi.AllocationConfigSourceClass && c.Source != resourceapi.AllocationConfigSourceClaim {
+			return nil, api.Errorf(api.Invalid, "claim %s/%s: configuration %d has the source %q; it must be %s or %s",
+				rc.Namespace, rc.Name, i, c.Source, resourceapi.AllocationConfigSourceClass, resourceapi.AllocationConfigSourceClaim)
+		}
+		if c.Opaque == nil || c.Opaque.Driver != api.DriverName {
+			continue
+		}
+		decoded, err := nvidia.Decode(c.Opaque.Parameters.Raw)
+		if err != nil {
+			return nil, api.Errorf(api.Invalid, "claim %s/%s: configuration for driver %s (%s): %w", rc.Namespace, rc.Name, api.DriverName, c.Source, err)
+		}
+		g := given{Config: decoded, requests: c.Requests, group: i}
+		if c.Source == resourceapi.AllocationConfigSourceClass {
+			class = append(class, g)
+		} else {
+			claim = append(claim, g)
+		}
 	}
-	if d.More() {
-		return cfg, api.Errorf(api.Invalid, "there is something behind the object")
-	}
-	if cfg.APIVersion != configVersion || cfg.Kind != gpuConfig && cfg.Kind != migConfig {
-		return cfg, api.Errorf(api.Invalid, "it is a %q of %q; supported are %s and %s of %s", cfg.Kind, cfg.APIVersion, gpuConfig, migConfig, configVersion)
-	}
-	return cfg, nil
+	return append(class, claim...), nil
 }
 
 // reaches says whether the configuration is about what was allocated for an ask.
-func (cfg config) reaches(a sharing.Ask, requests []string) (bool, error) {
-	named := slices.ContainsFunc(requests, func(r string) bool {
+func (g given) reaches(a sharing.Ask) (bool, error) {
+	named := slices.ContainsFunc(g.requests, func(r string) bool {
 		// "main" names all alternatives of a prioritized list, "main/sub" one.
-		return r == a.Request || strings.HasPrefix(a.Request, r+"/")
+		return r == a.Request || r == resourceclaim.BaseRequestRef(a.Request)
 	})
-	if len(requests) > 0 && !named {
+	if len(g.requests) > 0 && !named {
 		return false, nil
 	}
-	partition := sharing.IsPartition(a.Device)
-	if partition == (cfg.Kind == migConfig) {
+	kind := sharing.TypeOf(a.Device)
+	if kind == map[nvidia.Kind]string{nvidia.KindGPU: api.TypeGPU, nvidia.KindMIG: api.TypeMIG}[g.Kind] {
 		return true, nil
 	}
-	if !named {
+	switch {
+	case !named:
 		return false, nil
+	case kind == api.TypeShare:
+		return false, api.Errorf(api.Invalid, "a %s names request %s, which was allocated a share of a GPU (%s); how that is shared is its policy's to say: remove the configuration", g.Kind, a.Request, a.Device)
 	}
-	kind := map[bool]string{true: api.TypeMIG, false: api.TypeGPU}[partition]
-	return false, api.Errorf(api.Invalid, "a %s names request %s, which was allocated %s, a device of type %s; it cannot be applied to one", cfg.Kind, a.Request, a.Device, kind)
+	return false, api.Errorf(api.Invalid, "a %s names request %s, which was allocated %s, a device of type %s; it cannot be applied to one", g.Kind, a.Request, a.Device, kind)
 }

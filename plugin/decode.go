@@ -31,5 +31,10 @@ func decode(rc *resourceapi.ResourceClaim, pool string) (sharing.Claim, error) {
 		}
 		c.Asks = append(c.Asks, ask)
 	}
-	return c, refuseSettings(rc, c)
+	for _, r := range rc.Status.ReservedFor {
+		if r.APIGroup == "" && r.Resource == "pods" {
+			c.Pods = append(c.Pods, sharing.Pod{Name: r.Name, UID: string(r.UID)})
+		}
+	}
+	return c, configure(rc, c.Asks)
 }

@@ -23,10 +23,13 @@ type Config struct {
 	Paths    Paths
 	Client   kubernetes.Interface
 	GPUs     GPUs
-	Specs    Specs
-	Records  Records
-	Memory   Memory
-	Kinds    Kinds
+	// Intervals and Daemons are what sharing needs besides.
+	Intervals Intervals
+	Daemons   Daemons
+	Specs     Specs
+	Records   Records
+	Memory    Memory
+	Kinds     Kinds
 	// Match evaluates the gpuSelector of a policy.
 	Match sharing.Match
 	// LookEvery overrides how often the hardware is looked at; 0 means 5 s.
@@ -46,6 +49,7 @@ type Driver struct {
 	recovery  *recovery
 	reclaim   *reclaim
 	offers    *offers
+	means     means
 	prober    *prober
 	publisher *publisher
 	reporter  *reporter
@@ -68,15 +72,20 @@ func New(cfg Config) *Driver {
 		cfg.Retire = retirePatience
 	}
 	d := &Driver{cfg: cfg}
-	d.pipe = &pipeline{pool: cfg.NodeName, records: cfg.Records, run: runner{specs: cfg.Specs, gpus: cfg.GPUs}, devices: d.world.byName}
 	claims := &claimLister{client: cfg.Client, pool: cfg.NodeName}
+	d.offers = &offers{memory: cfg.Memory, records: cfg.Records, claims: claims, clock: time.Now, wait: cfg.Retire}
+	d.means = means{sysRoot: cfg.Paths.SysRoot, intervals: cfg.Intervals}
+	d.pipe = &pipeline{
+		pool: cfg.NodeName, records: cfg.Records, devices: d.world.byName, shared: d.offers.shared,
+		run:     runner{specs: cfg.Specs, gpus: cfg.GPUs, intervals: cfg.Intervals, daemons: cfg.Daemons},
+		clients: clients{client: cfg.Client, pool: cfg.NodeName, shared: d.offers.shared},
+	}
 	d.observer = &observer{gpus: cfg.GPUs, memory: cfg.Memory, records: cfg.Records, fl: &d.flights, pipe: d.pipe, era: cfg.Paths.Era, world: &d.world}
 	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights}
 	d.reclaim = &reclaim{claims: claims, memory: cfg.Memory, gpus: cfg.GPUs, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, world: &d.world}
-	d.offers = &offers{memory: cfg.Memory, records: cfg.Records, claims: claims, clock: time.Now, wait: cfg.Retire}
 	d.prober = &prober{client: cfg.Client, node: cfg.NodeName, now: make(chan struct{}, 1)}
 	d.publisher = &publisher{client: cfg.Client, node: cfg.NodeName, dropped: d.prober.again}
-	d.reporter = &reporter{kinds: cfg.Kinds, client: cfg.Client, node: cfg.NodeName, news: make(chan v1alpha1.GPUNodeStatus, 1)}
+	d.reporter = &reporter{kinds: cfg.Kinds, client: cfg.Client, node: cfg.NodeName, news: make(chan v1alpha1.GPUNodeStatus, 1), faults: make(chan neighbourFault, 256)}
 	return d
 }
 
@@ -96,6 +105,9 @@ func (d *Driver) Run(ctx context.Context) error {
 		return err
 	}
 	if _, err := d.observer.look(ctx); err != nil {
+		return err
+	}
+	if err := d.offers.recall(); err != nil {
 		return err
 	}
 	// 3 recover: journal and world agree before anybody can ask

@@ -5,9 +5,9 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/klog/v2"
 
@@ -39,6 +39,27 @@ type flight struct {
 	done   chan struct{}
 	grant  sharing.Grant
 	err    error
+	// step is what it is doing that may take a while, or nil.
+	step atomic.Pointer[string]
+}
+
+// flightKey is under which a flight's context has the flight.
+type flightKey struct{}
+
+// doing notes for who waits what is being done now that may take a while.
+func doing(ctx context.Context, what string) {
+	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
+		f.step.Store(&what)
+	}
+}
+
+// waiting is what to tell who cannot wait any longer.
+func (f *flight) waiting(uid string, cause error) error {
+	what := "being worked on"
+	if step := f.step.Load(); step != nil {
+		what = *step
+	}
+	return api.Errorf(api.Unavailable, "claim %s: still %s; the kubelet tries again and finds it where it is then (%w)", uid, what, cause)
 }
 
 // fly joins the flight of the claim that has the same errand, or starts one. A
@@ -51,7 +72,7 @@ func (f *flights) fly(ctx, base context.Context, uid string, e errand, work func
 		select {
 		case <-current.done:
 		case <-ctx.Done():
-			return sharing.Grant{}, fmt.Errorf("claim %s is still being worked on: %w", uid, ctx.Err())
+			return sharing.Grant{}, current.waiting(uid, ctx.Err())
 		}
 		if mine {
 			return current.grant, current.err
@@ -71,6 +92,7 @@ func (f *flights) enter(base context.Context, uid string, e errand, work func(co
 	}
 	ctx, cancel := context.WithCancel(base)
 	cur := &flight{errand: e, cancel: cancel, done: make(chan struct{})}
+	ctx = context.WithValue(ctx, flightKey{}, cur)
 	if f.live == nil {
 		f.live = map[string]*flight{}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,10 @@ func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceap
 	return out, nil
 }
 
+// answerWithin is how long a call waits for its claim. The kubelet gives up after
+// 45 s and learns nothing; this way it learns what is being waited for.
+const answerWithin = 30 * time.Second
+
 func (d *Driver) prepareOne(ctx context.Context, rc *resourceapi.ResourceClaim) kubeletplugin.PrepareResult {
 	log := klog.FromContext(ctx).WithValues("claim", klog.KObj(rc), "claimUID", rc.UID)
 	claim, err := decode(rc, d.cfg.NodeName)
@@ -40,7 +45,9 @@ func (d *Driver) prepareOne(ctx context.Context, rc *resourceapi.ResourceClaim) 
 		log.Info("Claim refused", "reason", err.Error())
 		return kubeletplugin.PrepareResult{Err: err}
 	}
-	grant, err := d.flights.fly(ctx, d.base, claim.UID, preparing, func(ctx context.Context) (sharing.Grant, error) {
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	grant, err := d.flights.fly(within, d.base, claim.UID, preparing, func(ctx context.Context) (sharing.Grant, error) {
 		return d.pipe.prepare(ctx, claim)
 	})
 	if err != nil {
@@ -90,7 +97,9 @@ func (d *Driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 
 func (d *Driver) unprepareOne(ctx context.Context, c kubeletplugin.NamespacedObject) error {
 	log := klog.FromContext(ctx).WithValues("claim", c.String(), "claimUID", c.UID)
-	_, err := d.flights.fly(ctx, d.base, string(c.UID), releasing, func(ctx context.Context) (sharing.Grant, error) {
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	_, err := d.flights.fly(within, d.base, string(c.UID), releasing, func(ctx context.Context) (sharing.Grant, error) {
 		return sharing.Grant{}, d.pipe.unprepare(ctx, string(c.UID))
 	})
 	if err != nil {

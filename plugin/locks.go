@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"context"
 	"slices"
 	"sync"
 )
@@ -12,35 +13,48 @@ import (
 // addresses, so that claims over several GPUs cannot wait for each other.
 type locks struct {
 	mu  sync.Mutex
-	gpu map[string]*sync.Mutex
+	gpu map[string]chan struct{} // full while it is taken
 }
 
-// take locks the GPUs and returns what unlocks them.
-func (l *locks) take(addresses []string) func() {
-	sorted := slices.Compact(slices.Sorted(slices.Values(addresses)))
-	held := make([]*sync.Mutex, 0, len(sorted))
-	for _, a := range sorted {
-		m := l.of(a)
-		m.Lock()
-		held = append(held, m)
-	}
-	return func() {
-		for _, m := range held {
-			m.Unlock()
+// take locks the GPUs and returns what unlocks them. Who is canceled while waiting
+// gets none of them, and its error.
+func (l *locks) take(ctx context.Context, addresses []string) (func(), error) {
+	var held []chan struct{}
+	unlock := func() {
+		for _, c := range held {
+			<-c
 		}
 	}
+	for _, a := range slices.Compact(slices.Sorted(slices.Values(addresses))) {
+		c := l.of(a)
+		select {
+		case c <- struct{}{}:
+			held = append(held, c)
+			continue
+		default:
+			doing(ctx, "waiting for another claim on the GPU at "+a)
+		}
+		select {
+		case c <- struct{}{}:
+			held = append(held, c)
+		case <-ctx.Done():
+			unlock()
+			return nil, ctx.Err()
+		}
+	}
+	return unlock, nil
 }
 
-func (l *locks) of(address string) *sync.Mutex {
+func (l *locks) of(address string) chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gpu == nil {
-		l.gpu = map[string]*sync.Mutex{}
+		l.gpu = map[string]chan struct{}{}
 	}
-	m := l.gpu[address]
-	if m == nil {
-		m = &sync.Mutex{}
-		l.gpu[address] = m
+	c := l.gpu[address]
+	if c == nil {
+		c = make(chan struct{}, 1)
+		l.gpu[address] = c
 	}
-	return m
+	return c
 }

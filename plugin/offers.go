@@ -6,7 +6,9 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -28,20 +30,58 @@ type offers struct {
 	wait    sharing.Patience
 
 	mu sync.Mutex
+	// known are the shared slots that are listed, for prepares, which are not to
+	// read all of them from the journal.
+	known atomic.Pointer[map[string]sharing.Shared]
+}
+
+// shared returns the settings of the shared slots that are listed, by name. The map
+// is not to be changed.
+func (o *offers) shared() map[string]sharing.Shared {
+	if m := o.known.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// recall reads from the journal what was published before.
+func (o *offers) recall() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	listed, err := o.memory.Listed()
+	if err != nil {
+		return err
+	}
+	o.known.Store(new(sharing.SharedSlots(listed)))
+	return nil
+}
+
+// list remembers what is published of some GPUs. o.mu is held.
+func (o *offers) list(listed, news map[string][]sharing.Listed) error {
+	if err := o.memory.List(news); err != nil {
+		return err
+	}
+	all := maps.Clone(listed)
+	if all == nil {
+		all = map[string][]sharing.Listed{}
+	}
+	maps.Copy(all, news)
+	o.known.Store(new(sharing.SharedSlots(all)))
+	return nil
 }
 
 // update returns what is published of the devices from now on. It is in the
 // journal when it returns.
-func (o *offers) update(ctx context.Context, devices []sharing.Device, c sharing.Cluster) ([]sharing.Offering, error) {
+func (o *offers) update(ctx context.Context, devices []sharing.Device, c sharing.Cluster, has sharing.Means) ([]sharing.Offering, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	listed, err := o.memory.Listed()
 	if err != nil {
 		return nil, err
 	}
-	now := sharing.Offerings(devices, c, listed, o.clock().Unix())
+	now := sharing.Offerings(devices, c, sharing.Standing{Listed: listed, Has: has, Now: o.clock().Unix()})
 	if news := sharing.News(listed, now); len(news) > 0 {
-		if err := o.memory.List(news); err != nil {
+		if err := o.list(listed, news); err != nil {
 			return nil, fmt.Errorf("remember what is published: %w", err)
 		}
 		tellRetiring(ctx, listed, news)
@@ -88,7 +128,7 @@ func (o *offers) withdraw(ctx context.Context) error {
 		news[address] = sharing.Withdraw(listed[address], names, had, now)
 	}
 	klog.FromContext(ctx).Info("Devices that are no longer offered were looked for in all claims", "devices", due)
-	return o.memory.List(news)
+	return o.list(listed, news)
 }
 
 // tellRetiring logs which devices ceased to be offered.

@@ -35,6 +35,10 @@ type Paths struct {
 	// watches for sockets.
 	Plugins  string
 	Registry string
+	// MPSSocket is where the supervisor of MPS control daemons listens, MPSRoot where
+	// the container runtime finds the daemons' directories.
+	MPSSocket string
+	MPSRoot   string
 }
 
 // Data is the plugin's own directory below Plugins.

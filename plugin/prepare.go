@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/sharing"
@@ -21,11 +23,19 @@ type pipeline struct {
 	locks   locks
 	// devices returns the node's devices by published name.
 	devices func() map[string]sharing.Device
+	// shared returns the settings of the shared slots that are listed, by name.
+	shared func() map[string]sharing.Shared
+	// clients refuses containers that would be clients of two MPS daemons.
+	clients clients
 }
 
 // prepare makes the node ready for the claim and returns what it got. Repeating
 // it returns the same.
 func (p *pipeline) prepare(ctx context.Context, c sharing.Claim) (sharing.Grant, error) {
+	// 0 refuse what no container could use, a pod that comes later included
+	if err := p.clients.check(ctx, c); err != nil {
+		return sharing.Grant{}, err
+	}
 	// 1 recall: what does the journal know of it?
 	rec, known, err := p.records.Claim(c.UID)
 	if err != nil {
@@ -42,8 +52,12 @@ func (p *pipeline) prepare(ctx context.Context, c sharing.Claim) (sharing.Grant,
 	}
 	// 3 acquire: nobody else can decide about these GPUs meanwhile
 	devices := p.devices()
-	defer p.locks.take(addresses(c, devices))()
-	rec, err = p.acquire(c, devices)
+	unlock, err := p.locks.take(ctx, addresses(c, devices))
+	if err != nil {
+		return sharing.Grant{}, canceled(c, err)
+	}
+	defer unlock()
+	rec, err = p.acquire(c, devices, sharing.Trace{})
 	if err != nil {
 		return sharing.Grant{}, err
 	}
@@ -68,7 +82,11 @@ func (p *pipeline) prepare(ctx context.Context, c sharing.Claim) (sharing.Grant,
 // Hardware that is no longer there is an error, never silently something else.
 func (p *pipeline) again(ctx context.Context, rec sharing.Record) (sharing.Grant, error) {
 	devices := p.devices()
-	defer p.locks.take(addressesOf(rec))()
+	unlock, err := p.locks.take(ctx, addressesOf(rec))
+	if err != nil {
+		return sharing.Grant{}, err
+	}
+	defer unlock()
 	if err := sharing.Intact(rec, devices); err != nil {
 		return sharing.Grant{}, err
 	}
@@ -91,8 +109,9 @@ func (p *pipeline) settleFirst(ctx context.Context, rec sharing.Record) error {
 	return err
 }
 
-// acquire gathers what the decision may see, and decides.
-func (p *pipeline) acquire(c sharing.Claim, devices map[string]sharing.Device) (sharing.Record, error) {
+// acquire gathers what the decision may see, and decides. The trace is that of a
+// claim whose record is made again.
+func (p *pipeline) acquire(c sharing.Claim, devices map[string]sharing.Device, t sharing.Trace) (sharing.Record, error) {
 	var gpus []string
 	for _, a := range c.Asks {
 		if !a.Admin { // they are not held off, whoever holds it
@@ -103,16 +122,51 @@ func (p *pipeline) acquire(c sharing.Claim, devices map[string]sharing.Device) (
 	if err != nil {
 		return sharing.Record{}, err
 	}
-	return sharing.Acquire(sharing.Node{Pool: p.pool, Devices: devices, Holds: holds}, c)
+	n := sharing.Node{Pool: p.pool, Devices: devices, Holds: holds}
+	if c.Shares() {
+		n.Slots = p.shared()
+		if n.Known, err = p.noted(c, holds); err != nil {
+			return sharing.Record{}, err
+		}
+	}
+	if slots := t.Slots(); len(slots) > 0 {
+		maps.Copy(slots, n.Slots)
+		n.Slots = slots
+	}
+	return sharing.Acquire(n, c)
+}
+
+// noted is what the records of other claims with shares of the same slots know of
+// what the GPUs' settings were.
+func (p *pipeline) noted(c sharing.Claim, holds []sharing.Hold) (sharing.Facts, error) {
+	facts := sharing.Facts{}
+	for _, h := range holds {
+		if h.Claim == c.UID || h.Admin || !slices.ContainsFunc(c.Asks, func(a sharing.Ask) bool { return a.Device == h.Slot }) {
+			continue
+		}
+		rec, _, err := p.records.Claim(h.Claim)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(facts, rec.Facts)
+		if rec.State == sharing.Prepared {
+			break // it knows all there is to know
+		}
+	}
+	return facts, nil
 }
 
 // takeBack undoes a try that failed in this call. What cannot be undone stays
 // recorded, keeps its devices held, and is settled by the next call.
 func (p *pipeline) takeBack(ctx context.Context, rec sharing.Record, cause error) error {
 	if ctx.Err() != nil {
-		cause = api.Errorf(api.Canceled, "claim %s/%s was released while it was being prepared", rec.Namespace, rec.Name)
+		cause = canceled(sharing.Claim{Namespace: rec.Namespace, Name: rec.Name}, cause)
 	}
 	return errors.Join(cause, p.undo(ctx, rec))
+}
+
+func canceled(c sharing.Claim, cause error) error {
+	return api.Errorf(api.Canceled, "claim %s/%s was released while it was being prepared (%w)", c.Namespace, c.Name, cause)
 }
 
 // addresses are the PCI addresses of the devices that the claim names.

@@ -80,7 +80,7 @@ func (p *prober) watch(ctx context.Context, changed func(sharing.Abilities)) {
 		case <-p.now:
 			asked = ""
 		case <-time.After(wait):
-			if last != nil && !last.Partitions {
+			if last != nil && !last.Shares {
 				asked = "" // a gate may have been switched on under the same version
 			}
 		}
@@ -96,43 +96,89 @@ func (p *prober) serving() (string, error) {
 	return v.GitVersion, nil
 }
 
-// probe writes what a partition needs without storing it, and looks what would
-// have been stored. What cannot be found out counts as missing.
+// probe writes what a partition and what a share needs without storing it, and
+// looks what would have been stored. What cannot be found out counts as missing.
 func (p *prober) probe(ctx context.Context, serving string) (sharing.Abilities, error) {
 	v, err := version.ParseGeneric(serving)
 	if err != nil {
-		return sharing.Abilities{Why: fmt.Sprintf("the version of Kubernetes, %q, cannot be read", serving)}, nil
+		return nothing(fmt.Sprintf("the version of Kubernetes, %q, cannot be read", serving)), nil
 	}
 	if v.LessThan(version.MustParseGeneric(partitionsFloor)) {
-		return sharing.Abilities{Why: fmt.Sprintf("Kubernetes is %s, and its scheduler keeps partitions of a GPU apart from %s on", serving, partitionsFloor)}, nil
+		return nothing(fmt.Sprintf("Kubernetes is %s, and its scheduler keeps partitions of a GPU apart from %s on", serving, partitionsFloor)), nil
 	}
+	why, err := p.counters(ctx)
+	if err != nil || why != "" {
+		return nothing(why), err
+	}
+	can := sharing.Abilities{Partitions: true}
+	can.WhyNoShares, err = p.shares(ctx)
+	can.Shares = can.WhyNoShares == ""
+	return can, err
+}
+
+// nothing is what can be published where devices cannot share hardware.
+func nothing(why string) sharing.Abilities { return sharing.Abilities{Why: why, WhyNoShares: why} }
+
+// counters says why devices that share hardware cannot be published, or "".
+func (p *prober) counters(ctx context.Context) (string, error) {
 	for _, want := range p.samples() {
-		got, err := p.client.ResourceV1().ResourceSlices().Create(ctx, want, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		got, why, err := p.dryRun(ctx, want)
 		switch {
-		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
-			return sharing.Abilities{Why: fmt.Sprintf("the API server refuses devices with counters: %v", err)}, nil
 		case err != nil:
-			return sharing.Abilities{}, err
+			return "", err
+		case why != "":
+			return "the API server refuses devices with counters: " + why, nil
 		case !kept(got):
-			return sharing.Abilities{Why: "the API server drops counters: enable the feature gate DRAPartitionableDevices"}, nil
+			return "the API server drops counters: enable the feature gate DRAPartitionableDevices", nil
 		}
 	}
-	return sharing.Abilities{Partitions: true}, nil
+	return "", nil
+}
+
+// shares says why devices that several claims have at a time cannot be published,
+// or "".
+func (p *prober) shares(ctx context.Context) (string, error) {
+	one := resource.MustParse("1")
+	want := p.sample()
+	want.Spec.Devices = []resourceapi.Device{{Name: "probe", AllowMultipleAllocations: new(true), Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+		"shares": {Value: resource.MustParse("2"), RequestPolicy: &resourceapi.CapacityRequestPolicy{Default: &one, ValidValues: []resource.Quantity{one}}},
+	}}}
+	got, why, err := p.dryRun(ctx, want)
+	switch {
+	case err != nil:
+		return "", err
+	case why != "":
+		return "the API server refuses devices that several claims have: " + why, nil
+	case len(got.Spec.Devices) != 1 || got.Spec.Devices[0].AllowMultipleAllocations == nil || got.Spec.Devices[0].Capacity["shares"].RequestPolicy == nil:
+		return "the API server drops what shares need: enable the feature gate DRAConsumableCapacity", nil
+	}
+	return "", nil
+}
+
+// dryRun returns what would have been stored, or why it is refused.
+func (p *prober) dryRun(ctx context.Context, want *resourceapi.ResourceSlice) (*resourceapi.ResourceSlice, string, error) {
+	got, err := p.client.ResourceV1().ResourceSlices().Create(ctx, want, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		return nil, err.Error(), nil
+	}
+	return got, "", err
+}
+
+// sample is a slice of ours that is empty.
+func (p *prober) sample() *resourceapi.ResourceSlice {
+	return &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "cotenant-probe-"},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver: api.DriverName, NodeName: &p.node,
+			Pool: resourceapi.ResourcePool{Name: p.node, Generation: 1, ResourceSliceCount: 2},
+		},
+	}
 }
 
 // samples are a slice with a counter set and one with a device that uses it.
 func (p *prober) samples() []*resourceapi.ResourceSlice {
 	counters := map[string]resourceapi.Counter{"probe": {Value: resource.MustParse("1")}}
-	sample := func() *resourceapi.ResourceSlice {
-		return &resourceapi.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: "cotenant-probe-"},
-			Spec: resourceapi.ResourceSliceSpec{
-				Driver: api.DriverName, NodeName: &p.node,
-				Pool: resourceapi.ResourcePool{Name: p.node, Generation: 1, ResourceSliceCount: 2},
-			},
-		}
-	}
-	sets, devices := sample(), sample()
+	sets, devices := p.sample(), p.sample()
 	sets.Spec.SharedCounters = []resourceapi.CounterSet{{Name: "probe", Counters: counters}}
 	devices.Spec.Devices = []resourceapi.Device{{Name: "probe", ConsumesCounters: []resourceapi.DeviceCounterConsumption{{CounterSet: "probe", Counters: counters}}}}
 	return []*resourceapi.ResourceSlice{sets, devices}

@@ -89,18 +89,18 @@ func (r *reclaim) adopt(c sharing.Claim) error {
 	if err != nil || !slices.Contains(written, c.UID) {
 		return err // released meanwhile
 	}
-	made, err := r.specs.Made(c.UID)
+	trace, err := r.specs.Trace(c.UID)
 	if err != nil {
 		return fmt.Errorf("rebuild the record of claim %s/%s: %w", c.Namespace, c.Name, err)
 	}
-	rec, err := r.pipe.acquire(c, sharing.Adoptable(r.world.byName(), made))
+	rec, err := r.pipe.acquire(c, sharing.Adoptable(r.world.byName(), trace.Made), trace)
 	if err != nil {
 		// The GPU may only be away for now. Nothing is handed out until it is
 		// back, or until the claim is gone.
 		return fmt.Errorf("rebuild the record of claim %s/%s: %w", c.Namespace, c.Name, err)
 	}
-	for _, m := range made {
-		rec.Learn(m.Slot, m.Fact)
+	for key, fact := range trace.Facts() {
+		rec.Learn(key, fact)
 	}
 	rec.State = sharing.Prepared
 	return r.pipe.records.Put(rec)
@@ -109,15 +109,19 @@ func (r *reclaim) adopt(c sharing.Claim) error {
 // end takes back what a claim was given that is no longer there. Partitions that
 // are still in use are recorded by then; their GPUs are fenced until they are gone.
 func (r *reclaim) end(ctx context.Context, uid string) ([]sharing.Fence, error) {
-	made, _ := r.specs.Made(uid) // what cannot be read tells nothing
+	trace, _ := r.specs.Trace(uid) // what cannot be read tells nothing
 	err := r.pipe.unprepare(ctx, uid)
 	if api.ReasonOf(err) != api.InUse {
 		return nil, err
 	}
 	var fences []sharing.Fence
-	for _, m := range made {
+	for _, m := range trace.Made {
 		fences = append(fences, sharing.Fence{Address: m.Address, Condition: sharing.Held,
 			Why: fmt.Sprintf("the journal was lost, and %s, which was made for a claim that is gone, is still in use", m.Slot)})
+	}
+	for _, c := range trace.Changed {
+		fences = append(fences, sharing.Fence{Address: c.Address, Condition: sharing.Held,
+			Why: "the journal was lost, and what was started on it for a claim that is gone is still in use"})
 	}
 	return fences, nil
 }

@@ -16,8 +16,10 @@ import (
 // runner is the only thing that changes the node. Who calls it has written the
 // step to the journal.
 type runner struct {
-	specs Specs
-	gpus  GPUs
+	specs     Specs
+	gpus      GPUs
+	intervals Intervals
+	daemons   Daemons
 }
 
 // patience is how long the hardware is asked again that says it is in use: a
@@ -67,6 +69,16 @@ func (r runner) do(ctx context.Context, s sharing.Step, facts sharing.Facts) (st
 		return r.createComputeInstance(ctx, s.Place, facts)
 	case sharing.FindInstance:
 		return r.findInstance(ctx, s, facts)
+	case sharing.NoteComputeMode:
+		return r.noteComputeMode(ctx, s, facts)
+	case sharing.SetComputeMode:
+		return "", sharing.Fact{}, r.setComputeMode(ctx, s, facts)
+	case sharing.NoteInterval:
+		return r.noteInterval(ctx, s, facts)
+	case sharing.SetInterval:
+		return "", sharing.Fact{}, r.setInterval(ctx, s, facts)
+	case sharing.StartMPS:
+		return "", sharing.Fact{}, r.startMPS(ctx, s, facts)
 	case sharing.WriteSpec:
 		return "", sharing.Fact{}, r.specs.Write(ctx, s, facts)
 	}
@@ -97,8 +109,14 @@ func (r runner) undo(ctx context.Context, s sharing.Step, facts sharing.Facts) (
 		return r.switchOff(ctx, s), nil
 	case sharing.CreateGPUInstance:
 		return nil, r.destroy(ctx, s.Place, facts)
-	case sharing.FindVacant, sharing.CreateComputeInstance, sharing.FindInstance:
+	case sharing.FindVacant, sharing.CreateComputeInstance, sharing.FindInstance, sharing.NoteComputeMode, sharing.NoteInterval:
 		return nil, nil
+	case sharing.SetComputeMode:
+		return nil, r.restoreComputeMode(ctx, s, facts)
+	case sharing.SetInterval:
+		return nil, r.restoreInterval(ctx, s, facts)
+	case sharing.StartMPS:
+		return nil, r.stopMPS(ctx, s)
 	case sharing.WriteSpec:
 		return nil, r.specs.Remove(s.Claim)
 	}

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 
+	"github.com/cotenant-dev/cotenant/api/nvidia"
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 	"github.com/cotenant-dev/cotenant/mig"
 	"github.com/cotenant-dev/cotenant/sharing"
@@ -18,6 +19,11 @@ type GPUs interface {
 	Look(ctx context.Context) (sharing.Look, error)
 	// Processes returns how many processes use the GPU at the PCI address.
 	Processes(ctx context.Context, address string) (int, error)
+
+	// ComputeMode returns the compute mode of the GPU; SetComputeMode makes it another
+	// one. api.Unsupported: it has none now, as when MIG mode is on.
+	ComputeMode(ctx context.Context, address string) (sharing.ComputeMode, error)
+	SetComputeMode(ctx context.Context, address string, mode sharing.ComputeMode) error
 
 	// SwitchMIG makes the MIG mode of the GPU what is asked, and returns nil only
 	// when it is that. api.Held: it has instances, and so is not switched off.
@@ -36,6 +42,29 @@ type GPUs interface {
 	DestroyInstance(ctx context.Context, address string, gi int) error
 }
 
+// Intervals are the time-slice intervals of GPUs, by UUID. api.Unsupported: the GPU
+// has none.
+type Intervals interface {
+	// Supports returns nil when the GPU's can be set, as far as is known. It is asked
+	// often, and looks once for each load of the driver.
+	Supports(ctx context.Context, uuid string) error
+	Interval(ctx context.Context, uuid string) (nvidia.Interval, error)
+	SetInterval(ctx context.Context, uuid string, i nvidia.Interval) error
+}
+
+// Daemons are the node's MPS control daemons, by way of the program that supervises
+// them.
+type Daemons interface {
+	// Ensure has the daemon run, and returns nil once it serves within its limits. It
+	// does nothing if it does already. api.Unavailable: the supervisor does not answer.
+	Ensure(ctx context.Context, d sharing.Daemon) error
+	// Stop ends a daemon; one that is not there is no error. api.InUse: it has clients.
+	Stop(ctx context.Context, id string) error
+	// Watch calls changed with the state at first and whenever it changes, until the
+	// context ends.
+	Watch(ctx context.Context, changed func(sharing.Supervision))
+}
+
 // Specs are the CDI spec files of our kind, one a claim.
 type Specs interface {
 	// List returns the claim UIDs that have a file, readable or not.
@@ -44,9 +73,9 @@ type Specs interface {
 	// touches nothing if it is that already. When it returns nil every device of
 	// the step resolves.
 	Write(ctx context.Context, s sharing.WriteSpec, facts sharing.Facts) error
-	// Made returns the partitions that were made for a claim, as its file tells. A
-	// claim without a file has none.
-	Made(claim string) ([]sharing.Made, error)
+	// Trace returns what was done for a claim, as its file tells. For a claim without
+	// a file it is nothing.
+	Trace(claim string) (sharing.Trace, error)
 	// Remove makes sure that there is no file. A missing one is no error.
 	Remove(claim string) error
 }

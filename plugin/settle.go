@@ -13,7 +13,11 @@ import (
 // settle undoes what the record says and forgets the claim. It is how every
 // claim ends: a release, a try that failed, a try whose process died.
 func (p *pipeline) settle(ctx context.Context, rec sharing.Record) error {
-	defer p.locks.take(addressesOf(rec))()
+	unlock, err := p.locks.take(ctx, addressesOf(rec))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return p.undo(ctx, rec)
 }
 
@@ -22,7 +26,19 @@ func (p *pipeline) settle(ctx context.Context, rec sharing.Record) error {
 // belongs to hardware that cannot be reached is owed: the claim is released, and
 // the GPU stays fenced until it is undone.
 func (p *pipeline) undo(ctx context.Context, rec sharing.Record) error {
-	r := sharing.Release(rec, p.devices())
+	var holds []sharing.Hold
+	var err error
+	if rec.Shares() {
+		if holds, err = p.records.Holds(gpusOf(rec)...); err != nil {
+			return err
+		}
+		lost, err := p.strays()
+		if err != nil {
+			return fmt.Errorf("look who else shares what claim %s has: %w", rec.Who(), err)
+		}
+		holds = append(holds, lost...)
+	}
+	r := sharing.Release(rec, p.devices(), holds)
 	stuck, err := p.run.back(ctx, r.Undo)
 	if err != nil {
 		return fmt.Errorf("release claim %s: %w", rec.Who(), err)
@@ -31,4 +47,13 @@ func (p *pipeline) undo(ctx context.Context, rec sharing.Record) error {
 		return fmt.Errorf("forget claim %s: %w", rec.Who(), err)
 	}
 	return nil
+}
+
+// gpusOf are the names of the GPUs that the record has holds on.
+func gpusOf(rec sharing.Record) []string {
+	var out []string
+	for _, h := range rec.Holds {
+		out = append(out, sharing.GPUOf(h.Slot))
+	}
+	return out
 }

@@ -82,7 +82,11 @@ func (o *observer) settleOwed(ctx context.Context, uid string) error {
 // unstick tries again to switch MIG mode off, unless a partition is held by now.
 // The fence is the record of that intent.
 func (o *observer) unstick(ctx context.Context, d sharing.Device) (bool, error) {
-	defer o.pipe.locks.take([]string{d.Address})()
+	unlock, err := o.pipe.locks.take(ctx, []string{d.Address})
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
 	holds, err := o.records.Holds(d.Name)
 	if err != nil || len(holds) > 0 {
 		return false, err

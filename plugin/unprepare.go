@@ -48,11 +48,35 @@ func (p *pipeline) stray(uid string) (sharing.Record, bool, error) {
 	if !slices.Contains(uids, uid) {
 		return sharing.Record{}, false, nil
 	}
-	made, err := p.run.specs.Made(uid)
+	trace, err := p.run.specs.Trace(uid)
 	if err != nil {
 		// A file that cannot be read tells nothing; what it was about is somebody's
 		// instance from now on. It must not stay for ever.
-		made = nil
+		trace = sharing.Trace{}
 	}
-	return sharing.Stray(uid, made, p.devices()), true, nil
+	return sharing.Stray(uid, trace, p.devices()), true, nil
+}
+
+// strays are the holds on shared slots of claims whose records were lost.
+func (p *pipeline) strays() ([]sharing.Hold, error) {
+	uids, err := p.run.specs.List()
+	if err != nil {
+		return nil, err
+	}
+	var holds []sharing.Hold
+	for _, uid := range uids {
+		_, known, err := p.records.Claim(uid)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			continue
+		}
+		trace, err := p.run.specs.Trace(uid)
+		if err != nil {
+			return nil, err // it may be one that still needs what is shared
+		}
+		holds = append(holds, trace.Holds(uid)...)
+	}
+	return holds, nil
 }

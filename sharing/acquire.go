@@ -5,6 +5,7 @@ package sharing
 
 import (
 	"cmp"
+	"reflect"
 
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/mig"
@@ -17,6 +18,10 @@ type Node struct {
 	Pool    string
 	Devices map[string]Device
 	Holds   []Hold
+	// Slots are the shared slots, by name.
+	Slots map[string]Shared
+	// Known is what other claims that have shares of the same slots learnt.
+	Known Facts
 }
 
 // Acquire returns what must change before the claim may run, the holds that
@@ -34,6 +39,9 @@ func Acquire(n Node, c Claim) (Record, error) {
 			return Record{}, err
 		}
 	}
+	if err := a.startDaemon(); err != nil {
+		return Record{}, err
+	}
 	if len(a.spec.Devices) > 0 {
 		a.rec.Steps = append(a.rec.Steps, a.spec)
 	}
@@ -46,6 +54,9 @@ type acquisition struct {
 	claim Claim
 	rec   Record
 	spec  WriteSpec
+	// daemon is the MPS control daemon of the claim's own, and group whose it is.
+	daemon *StartMPS
+	group  int
 }
 
 // take decides about one ask.
@@ -66,14 +77,20 @@ func (a *acquisition) take(ask Ask) error {
 	granted := SpecDevice{Name: a.claim.UID + "-" + ask.Device, Address: d.Address, UUID: d.UUID}
 	var err error
 	found := false
-	if at.whole {
+	switch {
+	case at.shared:
+		err = a.takeShare(d, ask, &granted)
+	case at.whole:
 		err = a.takeWhole(d, ask)
-	} else {
+	default:
 		granted.Slot = ask.Device
 		found, err = a.takePartition(d, at, ask)
 		if p, ok := d.partition(at); ok && !found && !ask.Admin {
 			granted.Made = &p
 		}
+	}
+	if err == nil {
+		err = a.apply(d, at, ask, &granted)
 	}
 	if err != nil {
 		return err
@@ -102,6 +119,11 @@ func (a *acquisition) takeWhole(d Device, ask Ask) error {
 	if h := d.occupied(a.others()).holder(); h != nil {
 		return a.held(d.Name, *h)
 	}
+	return a.undivided(d)
+}
+
+// undivided makes the GPU one that is not partitioned.
+func (a *acquisition) undivided(d Device) error {
 	if f := d.foreign(); len(f) > 0 {
 		return api.Errorf(api.Held, "%s has %d MIG instances that this driver did not make; the whole GPU is free once they are gone: nvidia-smi mig -lgi -i %s", d.Name, len(f), d.UUID)
 	}
@@ -149,7 +171,7 @@ func (a *acquisition) held(device string, h Hold) error {
 // step appends s. Switching the mode once for several partitions is enough.
 func (a *acquisition) step(s Step) {
 	for _, have := range a.rec.Steps {
-		if have == s {
+		if reflect.DeepEqual(have, s) {
 			return
 		}
 	}

@@ -146,7 +146,7 @@ func TestReleaseFencesWhatCannotBeReached(t *testing.T) {
 	devices := map[string]Device{"gpu-0": device("gpu-0", Ready), "gpu-1": device("gpu-1", Lost), "gpu-2": device("gpu-2", Lost)}
 	r := Release(Record{UID: "c", Namespace: "ns", Name: "n", State: Prepared, Holds: []Hold{
 		{Slot: "gpu-0", Namespace: "ns", Name: "n"}, {Slot: "gpu-1", Namespace: "ns", Name: "n"}, {Slot: "gpu-2", Admin: true},
-	}}, devices)
+	}}, devices, nil)
 	if r.Undo.State != Releasing {
 		t.Errorf("state %q", r.Undo.State)
 	}
@@ -164,7 +164,7 @@ func TestReleaseOwesWhatCannotBeReached(t *testing.T) {
 	spec := WriteSpec{Claim: "c", Devices: []SpecDevice{{Address: at("gpu-1").Address}}}
 	r := Release(Record{UID: "c", State: Prepared, Steps: []Step{here, there, spec}, Facts: Facts{there.Slot: {GI: 7}}, Holds: []Hold{
 		{Slot: here.Slot, Claim: "c"}, {Slot: there.Slot, Claim: "c"},
-	}}, devices)
+	}}, devices, nil)
 	if d := cmp.Diff([]Step{here, spec}, r.Undo.Steps); d != "" {
 		t.Errorf("undone now (-want +got):\n%s", d)
 	}

@@ -3,7 +3,12 @@
 
 package sharing
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/api/nvidia"
+)
 
 // Claim is a ResourceClaim as far as this node is concerned: the allocation
 // results that name our driver and our pool.
@@ -12,6 +17,18 @@ type Claim struct {
 	Namespace string
 	Name      string
 	Asks      []Ask
+	// Pods are those that may use it.
+	Pods []Pod
+}
+
+// Shares says whether the claim has a share of something.
+func (c Claim) Shares() bool {
+	for _, a := range c.Asks {
+		if TypeOf(a.Device) == api.TypeShare {
+			return true
+		}
+	}
+	return false
 }
 
 // Ask is one allocation result: one device for one request.
@@ -24,6 +41,22 @@ type Ask struct {
 	Share string
 	// Admin asks see a device without holding it.
 	Admin bool
+	// Settings are those that a configuration has for it; nil when none has.
+	Settings *Settings
+}
+
+// Pod is a pod that a claim is reserved for; it is in the claim's namespace.
+type Pod struct {
+	Name, UID string
+}
+
+// Settings are what a GpuConfig or a MigDeviceConfig wants of a device that a claim
+// has alone.
+type Settings struct {
+	nvidia.Sharing
+	// Group tells which asks were reached by one and the same configuration: one
+	// MPS daemon serves all of its devices.
+	Group int
 }
 
 // Hold is the journal's record that a claim has a slot. It exists from the
@@ -87,18 +120,19 @@ func (r Record) Who() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// Facts are what steps learnt of partitions, by slot.
+// Facts are what steps learnt, by the slot of a partition or the key of a setting.
 type Facts map[string]Fact
 
 // Vacant in place of the id of a GPU instance says that the place was found empty,
 // and that no id was noted yet.
 const Vacant = -1
 
-// Fact is what is known of one partition. UUID is "" until it has its compute
-// instance.
+// Fact is what is known of one partition, or of one setting. UUID is "" until the
+// partition has its compute instance; Was is what the setting was.
 type Fact struct {
 	GI, CI int
 	UUID   string
+	Was    string
 }
 
 // with returns the facts with one more.

@@ -108,6 +108,47 @@ func (o Offering) partDevice(l Listed, amounts mig.Amounts) resourceapi.Device {
 	return dev
 }
 
+// sharedDevice is the device of a GPU that several claims have at a time. Every
+// claim gets the same: nobody can ask for a larger share, and a quota in devices is
+// one in shares.
+func (o Offering) sharedDevice(l Listed) resourceapi.Device {
+	s := *l.Shared
+	f := o.common()
+	f.text("type", api.TypeShare)
+	f.text("uuid", o.UUID)
+	f.text(api.AttributePolicy, o.Owner.Policy)
+	f.text(api.AttributeOffer, s.Offer)
+	f.text(api.AttributeMode, string(s.Mode))
+	f.text(api.AttributeMemoryLimit, string(s.Memory))
+	f.text(api.AttributeComputeLimit, string(s.Compute()))
+	f.text(api.AttributeFaults, FaultsShared)
+	dev := resourceapi.Device{
+		Name: l.Name, Attributes: f, AllowMultipleAllocations: new(true),
+		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+			"shares": portion(resource.DecimalSI, int64(s.Shares), 1),
+		},
+	}
+	if s.MemoryMiB > 0 {
+		dev.Capacity["memory"] = portion(resource.BinarySI, o.MemoryBytes/mebi*mebi, s.MemoryMiB*mebi)
+	} else {
+		f.text("memoryType", "unified")
+	}
+	if s.ActiveThreads > 0 {
+		// The percentages may add up to more than the GPU has; the shares do not.
+		dev.Capacity["activeThreads"] = portion(resource.DecimalSI, int64(s.Shares*s.ActiveThreads), int64(s.ActiveThreads))
+	}
+	return dev
+}
+
+// portion is a capacity of which every claim consumes the same.
+func portion(format resource.Format, total, each int64) resourceapi.DeviceCapacity {
+	one := *resource.NewQuantity(each, format)
+	return resourceapi.DeviceCapacity{
+		Value:         *resource.NewQuantity(total, format),
+		RequestPolicy: &resourceapi.CapacityRequestPolicy{Default: &one, ValidValues: []resource.Quantity{one}},
+	}
+}
+
 // engines are amounts as capacities, which have the names of the counters in
 // another case; memory slices are none.
 func engines(amounts mig.Amounts) map[resourceapi.QualifiedName]resourceapi.DeviceCapacity {

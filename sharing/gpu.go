@@ -40,6 +40,9 @@ type GPU struct {
 	// AddressingMode is "HMM", "ATS" or "None"; empty when NVML has no such call.
 	AddressingMode string
 
+	// MemoryLimits: the driver can limit the memory of a container on it.
+	MemoryLimits bool
+
 	// MIG is nil when the GPU cannot be partitioned.
 	MIG *MIG
 }

@@ -4,6 +4,8 @@
 package sharing
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +21,11 @@ type Abilities struct {
 	Partitions bool
 	// Why not, in words; "" when they can.
 	Why string
+	// Shares: devices that several claims have at a time can be published too. It
+	// takes partitions: a shared GPU is the same hardware as the whole one.
+	Shares bool
+	// WhyNoShares is in words; "" when they can.
+	WhyNoShares string
 }
 
 // Withheld is an offer that a GPU does not publish, and why.
@@ -36,22 +43,28 @@ const maxDevices = 64
 
 // Offered returns the slots that the offers make of a GPU as it is now, in the
 // order in which they are to be handed out: small before large, the whole GPU
-// last.
-func Offered(d Device, offers []v1alpha1.Offer, can Abilities) ([]Slot, []Withheld) {
-	o := offering{device: d, can: can}
+// last, and behind it the shared slots, likewise small before large.
+//
+// Asleep are slots that are not offered only for want of the MPS supervisor: where
+// one is published already it stays.
+func Offered(d Device, offers []v1alpha1.Offer, can Abilities, has Means) (slots, asleep []Slot, withheld []Withheld) {
+	o := offering{device: d, can: can, has: has}
 	for _, offer := range offers {
 		o.wanted(offer)
 	}
-	return o.slots(), o.withheld
+	return o.slots(), o.asleep, o.withheld
 }
 
 // offering sums up what offers want of one GPU.
 type offering struct {
 	device   Device
 	can      Abilities
+	has      Means
 	whole    bool
 	existing bool
 	profiles []int // ids
+	shared   []Slot
+	asleep   []Slot
 	withheld []Withheld
 }
 
@@ -62,7 +75,7 @@ func (o *offering) withhold(offer, format string, args ...any) {
 func (o *offering) wanted(offer v1alpha1.Offer) {
 	switch {
 	case offer.Sharing != nil:
-		o.withhold(offer.Name, "this release does not publish shares across claims")
+		o.wantShares(offer)
 	case offer.Device.Type == v1alpha1.DeviceGPU:
 		o.wantWhole(offer)
 	case offer.Device.MIG == nil:
@@ -75,17 +88,47 @@ func (o *offering) wanted(offer v1alpha1.Offer) {
 }
 
 func (o *offering) wantWhole(offer v1alpha1.Offer) {
-	d := o.device
-	switch {
-	case d.On && (d.MIG == nil || !d.MIG.Switchable):
-		o.withhold(offer.Name, "MIG mode is on, so that no container can use the whole GPU, and changing it needs a reset: nvidia-smi -i %s -mig 0, then reset the GPU or reboot the node", d.UUID)
-	case len(d.foreign()) > 0:
-		o.withhold(offer.Name, "it has %d MIG instances that somebody else made: nvidia-smi mig -lgi -i %s", len(d.foreign()), d.UUID)
-	case !o.can.Partitions && len(d.Instances) > 0:
+	switch why := o.device.divides(); {
+	case why != nil:
+		o.withhold(offer.Name, "%s", why)
+	case !o.can.Partitions && len(o.device.Instances) > 0:
 		o.withhold(offer.Name, "it has MIG instances, and %s", o.can.Why)
 	default:
 		o.whole = true
 	}
+}
+
+// divides says why no claim can have all of the GPU, or nil.
+func (d Device) divides() error {
+	switch {
+	case d.On && (d.MIG == nil || !d.MIG.Switchable):
+		return fmt.Errorf("MIG mode is on, so that no container can use the whole GPU, and changing it needs a reset: nvidia-smi -i %s -mig 0, then reset the GPU or reboot the node", d.UUID)
+	case len(d.foreign()) > 0:
+		return fmt.Errorf("it has %d MIG instances that somebody else made: nvidia-smi mig -lgi -i %s", len(d.foreign()), d.UUID)
+	}
+	return nil
+}
+
+func (o *offering) wantShares(offer v1alpha1.Offer) {
+	err := o.device.divides()
+	if err == nil && !o.can.Shares {
+		err = errors.New(o.can.WhyNoShares)
+	}
+	var s Shared
+	if err == nil {
+		s, err = o.device.divided(offer, o.has)
+	}
+	if err != nil {
+		o.withhold(offer.Name, "%s", err)
+		return
+	}
+	slot := Slot{Name: ShareName(o.device.Name, s), Shared: &s}
+	if s.Mode == v1alpha1.MPS && !o.has.MPS.Up {
+		o.asleep = append(o.asleep, slot)
+		o.withhold(offer.Name, "no MPS control daemon can be run on this node: %s", o.has.MPS.Why)
+		return
+	}
+	o.shared = append(o.shared, slot)
 }
 
 func (o *offering) wantProfiles(offer v1alpha1.Offer) {
@@ -146,7 +189,8 @@ func (o *offering) slots() []Slot {
 	if o.whole {
 		out = append(out, Slot{Name: o.device.Name})
 	}
-	return out
+	slices.SortStableFunc(o.shared, func(a, b Slot) int { return cmp.Compare(b.Shared.Shares, a.Shared.Shares) })
+	return append(out, o.shared...)
 }
 
 func (o *offering) part(p mig.Profile, at mig.Placement, uuid string) Slot {

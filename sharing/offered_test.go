@@ -15,7 +15,7 @@ import (
 	"github.com/cotenant-dev/cotenant/mig"
 )
 
-var everything = Abilities{Partitions: true}
+var everything = Abilities{Partitions: true, Shares: true}
 
 func wholeGPU() v1alpha1.Offer {
 	return v1alpha1.Offer{Name: "whole", Device: v1alpha1.OfferDevice{Type: v1alpha1.DeviceGPU}}
@@ -55,8 +55,6 @@ func TestOffered(t *testing.T) {
 	half := h100.on(h100.theirs(t, "3g.40gb", 4))
 	bare := h100.on(Instance{Partition: h100.at(t, "3g.40gb", 4), Foreign: true})
 	ours := h100.on(Instance{Partition: h100.at(t, "1g.10gb", 6), UUID: "MIG-ours"})
-	shared := wholeGPU()
-	shared.Sharing = &v1alpha1.OfferSharing{Mode: v1alpha1.MPS, Shares: 4}
 	unsaid := onDemand()
 	unsaid.Device.MIG = nil
 	gateOff := Abilities{Why: "the gate is off"}
@@ -94,11 +92,10 @@ func TestOffered(t *testing.T) {
 		"parts, mode on":                         {a100.on(), []v1alpha1.Offer{onDemand("7g.40gb")}, everything, []string{"7g.40gb@0"}, ""},
 		"parts, without counters":                {h100, []v1alpha1.Offer{onDemand("*")}, gateOff, []string{}, "slice: the gate is off"},
 		"parts of what has none":                 {t4, []v1alpha1.Offer{onDemand("*")}, everything, []string{}, "slice: gpu-0 (Tesla T4) cannot be partitioned"},
-		"shares":                                 {h100, []v1alpha1.Offer{shared}, everything, []string{}, "whole: this release does not publish shares across claims"},
 		"parts that nobody named":                {h100, []v1alpha1.Offer{unsaid}, everything, []string{}, "slice: it does not say which partitions"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			slots, withheld := Offered(c.device, c.offers, c.can)
+			slots, _, withheld := Offered(c.device, c.offers, c.can, Means{})
 			if d := cmp.Diff(c.want, short(slots)); d != "" {
 				t.Errorf("slots (-want +got):\n%s", d)
 			}
@@ -131,7 +128,7 @@ func TestOfferedProfilesOfOneName(t *testing.T) {
 		g[i].Name = strings.TrimSuffix(g[i].Name, "+me")
 	}
 	d.MIG = &MIG{Geometry: g}
-	slots, withheld := Offered(d, []v1alpha1.Offer{onDemand("2g.12gb")}, everything)
+	slots, _, withheld := Offered(d, []v1alpha1.Offer{onDemand("2g.12gb")}, everything, Means{})
 	var names []string
 	for _, s := range slots {
 		names = append(names, s.Name)
@@ -150,7 +147,7 @@ func TestOfferedProfilesOfOneName(t *testing.T) {
 // A slot does not follow the geometry it was made from.
 func TestOfferedSlotsStandAlone(t *testing.T) {
 	d := divisible(t, "H100-80", "gpu-0")
-	slots, _ := Offered(d, []v1alpha1.Offer{onDemand("4g.40gb")}, everything)
+	slots, _, _ := Offered(d, []v1alpha1.Offer{onDemand("4g.40gb")}, everything, Means{})
 	want := []Slot{{Name: "gpu-0-mig-4g40gb-5-0", Part: &Part{Placement: mig.Placement{Size: 4}, Profile: mig.Profile{
 		Index: 3, ID: 5, Name: "4g.40gb", Slices: 4, Max: 1, MemoryMiB: 40448,
 		Engines: mig.Engines{Multiprocessors: 64, CopyEngines: 4, Decoders: 4, JPEGEngines: 4},

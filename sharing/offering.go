@@ -17,30 +17,60 @@ type Cluster struct {
 	Match      Match
 }
 
+// Standing is how a node stands when it is decided what to publish.
+type Standing struct {
+	// Listed is what is published so far, by PCI address.
+	Listed map[string][]Listed
+	Has    Means
+	// Now is in seconds since 1970.
+	Now int64
+}
+
 // Offering is a GPU with what is published of it, and why.
 type Offering struct {
 	Device
 	Owner    Ownership
 	Slots    []Listed
 	Withheld []Withheld
+	// supervision is how the MPS control daemons of the node are.
+	supervision Supervision
 	// counted: its devices share hardware, and counters say so.
 	counted bool
 }
 
-// Offerings returns what is published of every GPU from now on. listed is what
-// is published so far, by PCI address; now is in seconds since 1970.
-func Offerings(devices []Device, c Cluster, listed map[string][]Listed, now int64) []Offering {
+// broken says why a slot's MPS control daemon does not serve, or "". One that
+// nobody has needs none.
+func (o Offering) broken(l Listed) string {
+	if l.Shared == nil || l.Shared.Mode != v1alpha1.MPS {
+		return ""
+	}
+	if !o.supervision.Up {
+		return o.supervision.Why
+	}
+	if d := o.supervision.Daemons[l.Name]; d.Broken() {
+		return d.Why
+	}
+	return ""
+}
+
+// Offerings returns what is published of every GPU from now on.
+func Offerings(devices []Device, c Cluster, s Standing) []Offering {
 	out := make([]Offering, 0, len(devices))
 	for _, d := range devices {
-		o := Offering{Device: d, Owner: Own(c.Policies, c.NodeLabels, d.GPU, c.Match)}
-		var slots []Slot
-		if slots, o.Withheld = Offered(d, o.Owner.Offers, c.Can); d.Condition == Lost {
-			// What it is now cannot be seen. What was published of it stays.
-			if present := current(listed[d.Address]); len(present) > 0 {
-				slots = present
+		o := Offering{Device: d, Owner: Own(c.Policies, c.NodeLabels, d.GPU, c.Match), supervision: s.Has.MPS}
+		present := current(s.Listed[d.Address])
+		slots, asleep, withheld := Offered(d, o.Owner.Offers, c.Can, s.Has)
+		for _, sleeping := range asleep {
+			if slices.ContainsFunc(present, func(p Slot) bool { return p.Name == sleeping.Name && p.sameAs(sleeping) }) {
+				slots = append(slots, sleeping)
 			}
 		}
-		o.Slots = Turnover(listed[d.Address], slots, c.Can, now)
+		if d.Condition == Lost && len(present) > 0 {
+			// What it is now cannot be seen. What was published of it stays.
+			slots = present
+		}
+		o.Withheld = withheld
+		o.Slots = Turnover(s.Listed[d.Address], slots, c.Can, s.Now)
 		out = append(out, o)
 	}
 	return out
@@ -69,4 +99,18 @@ func News(before map[string][]Listed, now []Offering) map[string][]Listed {
 		}
 	}
 	return news
+}
+
+// SharedSlots are the settings of the shared slots among those that are listed, by
+// name.
+func SharedSlots(listed map[string][]Listed) map[string]Shared {
+	out := map[string]Shared{}
+	for _, of := range listed {
+		for _, l := range of {
+			if l.Shared != nil {
+				out[l.Name] = *l.Shared
+			}
+		}
+	}
+	return out
 }

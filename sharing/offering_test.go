@@ -19,7 +19,7 @@ func TestOfferings(t *testing.T) {
 	parts := policy("parts", 1, 0, onGPUs(h100.Product))
 	parts.Spec.Offers = []v1alpha1.Offer{onDemand("7g.80gb", "9g.90gb"), wholeGPU()}
 	c := Cluster{Policies: []v1alpha1.SharingPolicy{parts}, Can: everything, Match: matchProduct}
-	got := Offerings([]Device{h100, t4}, c, map[string][]Listed{h100.Address: {{Slot: slot("old", 3)}}}, 50)
+	got := Offerings([]Device{h100, t4}, c, Standing{Listed: map[string][]Listed{h100.Address: {{Slot: slot("old", 3)}}}, Now: 50})
 	if d := cmp.Diff([]string{"gpu-0-mig-7g80gb-0-0", "gpu-0", "old retiring since 50"}, terms(got[0].Slots)); d != "" {
 		t.Errorf("gpu-0 (-want +got):\n%s", d)
 	}
@@ -47,7 +47,7 @@ func TestOfferingsOfALostGPU(t *testing.T) {
 		"all of them retire":    {[]Listed{{Slot: slot("b", 1), Retiring: 3}}, []string{"gpu-0", "b retiring since 3"}},
 		"the whole was offered": {[]Listed{{Slot: Slot{Name: "gpu-0"}}}, []string{"gpu-0"}},
 	} {
-		got := Offerings([]Device{lost}, Cluster{Policies: []v1alpha1.SharingPolicy{p}, Can: everything}, map[string][]Listed{lost.Address: c.listed}, 50)
+		got := Offerings([]Device{lost}, Cluster{Policies: []v1alpha1.SharingPolicy{p}, Can: everything}, Standing{Listed: map[string][]Listed{lost.Address: c.listed}, Now: 50})
 		if d := cmp.Diff(c.want, terms(got[0].Slots)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cotenant-dev/cotenant/api/nvidia"
+	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 	"github.com/cotenant-dev/cotenant/mig"
 )
 
@@ -38,7 +40,7 @@ func TestNoTwoClaimsHoldOnePieceOfSilicon(t *testing.T) {
 			p := rapid.SampledFrom(d.MIG.Geometry.Partitions()).Draw(t, "somebody's")
 			d = d.on(Instance{Partition: p, Foreign: true, UUID: rapid.SampledFrom([]string{"MIG-1", ""}).Draw(t, "uuid")})
 		}
-		node := Node{Pool: "n1", Devices: map[string]Device{d.Name: d}}
+		node := Node{Pool: "n1", Devices: map[string]Device{d.Name: d}, Slots: twoShared(d)}
 		records := map[string]Record{}
 		for i := range rapid.IntRange(1, 25).Draw(t, "operations") {
 			if len(records) > 0 && rapid.IntRange(0, 2).Draw(t, "release") == 0 {
@@ -46,6 +48,9 @@ func TestNoTwoClaimsHoldOnePieceOfSilicon(t *testing.T) {
 				continue
 			}
 			c := Claim{UID: fmt.Sprintf("c%d", i), Asks: rapid.SliceOfN(askOf(d), 1, 3).Draw(t, "asks")}
+			for j := range c.Asks {
+				c.Asks[j].Share = fmt.Sprintf("s%d-%d", i, j)
+			}
 			node.Holds = holdsOf(records)
 			if rec, err := Acquire(node, c); err == nil {
 				records[c.UID] = rec
@@ -55,8 +60,20 @@ func TestNoTwoClaimsHoldOnePieceOfSilicon(t *testing.T) {
 	})
 }
 
-// askOf draws a partition of the device, or all of it, by a name that it has, or
-// that it had with another driver.
+// twoShared are two shared slots of a device.
+func twoShared(d Device) map[string]Shared {
+	out := map[string]Shared{}
+	for _, s := range []Shared{
+		{Offer: "half", Mode: v1alpha1.MPS, Shares: 2, MemoryMiB: 1, ActiveThreads: 50},
+		{Offer: "turns", Mode: v1alpha1.TimeSlicing, Shares: 3, Interval: nvidia.Short},
+	} {
+		out[ShareName(d.Name, s)] = s
+	}
+	return out
+}
+
+// askOf draws a partition of the device, or all of it, alone or shared, by a name
+// that it has, or that it had with another driver.
 func askOf(d Device) *rapid.Generator[Ask] {
 	return rapid.Custom(func(t *rapid.T) Ask {
 		ask := Ask{Request: "r", Device: d.Name, Admin: rapid.IntRange(0, 9).Draw(t, "admin") == 0}
@@ -65,6 +82,8 @@ func askOf(d Device) *rapid.Generator[Ask] {
 			profile, _ := d.MIG.Geometry.Profile(p.Profile)
 			profile.Name = rapid.SampledFrom([]string{profile.Name, "1g.1gb"}).Draw(t, "name")
 			ask.Device = PartitionName(d.Name, profile, p.Start)
+		} else if rapid.Bool().Draw(t, "shared") {
+			ask.Device = rapid.SampledFrom(keys(twoShared(d))).Draw(t, "slot")
 		}
 		return ask
 	})
@@ -74,6 +93,7 @@ func askOf(d Device) *rapid.Generator[Ask] {
 func disjoint(t *rapid.T, d Device, records map[string]Record) {
 	var whole []string
 	var parts []part
+	shares := map[string]int{}
 	for _, h := range holdsOf(records) {
 		if h.Admin {
 			continue
@@ -82,10 +102,19 @@ func disjoint(t *rapid.T, d Device, records map[string]Record) {
 			whole = append(whole, h.Claim)
 			continue
 		}
+		if s, shared := twoShared(d)[h.Slot]; shared {
+			if shares[h.Slot]++; shares[h.Slot] > s.Shares {
+				t.Fatalf("%d shares of %s are held, and it has %d", shares[h.Slot], h.Slot, s.Shares)
+			}
+			continue
+		}
 		parts = append(parts, part{claim: h.Claim, Partition: named(t, d, h.Slot)})
 	}
 	if len(whole) > 1 || len(whole) == 1 && len(parts)+len(d.Instances) > 0 {
 		t.Fatalf("the whole GPU is held by %v, parts by %v, and it has %v", whole, parts, d.Instances)
+	}
+	if len(shares) > 1 || len(shares) == 1 && len(whole)+len(parts)+len(d.Instances) > 0 {
+		t.Fatalf("shares %v are held, the whole GPU by %v, parts by %v, and it has %v", shares, whole, parts, d.Instances)
 	}
 	var beside []mig.Partition
 	for _, i := range d.Instances {

@@ -28,8 +28,10 @@ const maxCounterSets = 8
 
 // Publish returns what the API server is told about the GPUs: first the counter
 // sets, in slices of their own, then one slice of devices per GPU, so that a
-// change on one GPU rewrites one slice. The order is that of the published names
-// and does not depend on the order of the input.
+// change on one GPU rewrites one slice, and at last the shared devices. The order is
+// that of the published names and does not depend on the order of the input; that of
+// the shared devices is the reverse, so that shares fill the node from one end and
+// whole GPUs and partitions from the other.
 //
 // Names, attributes, their types, capacities and counters are those of the
 // upstream driver, so that selectors written for it keep matching. A GPU that
@@ -39,7 +41,7 @@ func Publish(offerings []Offering, can Abilities) []Slice {
 	sorted := slices.Clone(offerings)
 	slices.SortFunc(sorted, func(a, b Offering) int { return compareNames(a.Name, b.Name) })
 	var sets []resourceapi.CounterSet
-	var devices []Slice
+	var devices, shared []Slice
 	for _, o := range sorted {
 		if o.Slots = visible(o.Slots, can); len(o.Slots) == 0 {
 			continue
@@ -48,21 +50,42 @@ func Publish(offerings []Offering, can Abilities) []Slice {
 		if o.counted {
 			sets = append(sets, resourceapi.CounterSet{Name: o.counterSet(), Counters: counters(o.total())})
 		}
-		devices = append(devices, Slice{Devices: o.devices()})
+		own, shares := o.devices()
+		if len(own) > 0 {
+			devices = append(devices, Slice{Devices: own})
+		}
+		if len(shares) > 0 {
+			shared = append(shared, Slice{Devices: shares})
+		}
 	}
 	var out []Slice
 	for chunk := range slices.Chunk(sets, maxCounterSets) {
 		out = append(out, Slice{Counters: chunk})
 	}
-	return append(out, devices...)
+	slices.Reverse(shared)
+	return append(append(out, devices...), packed(shared)...)
+}
+
+// packed puts the devices of consecutive slices together as far as they fit.
+func packed(all []Slice) []Slice {
+	var out []Slice
+	for _, s := range all {
+		if n := len(out); n > 0 && len(out[n-1].Devices)+len(s.Devices) <= maxDevices {
+			out[n-1].Devices = append(out[n-1].Devices, s.Devices...)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (o Offering) counterSet() string { return o.Name + "-counter-set" }
 
-// total is what the whole GPU has. A slot that was published under an earlier
+// total is what the whole GPU has; one that cannot be partitioned is counted as
+// itself. A slot that was published under an earlier
 // driver may have more of something than any profile has now.
 func (o Offering) total() mig.Amounts {
-	var total mig.Amounts
+	total := mig.Amounts{{Name: "gpus", Value: 1}}
 	if o.MIG != nil {
 		total = o.MIG.Geometry.Total()
 	}
@@ -87,25 +110,32 @@ func quantity(a mig.Amount) resource.Quantity {
 	return *resource.NewQuantity(a.Value, resource.BinarySI)
 }
 
-// devices are the GPU's devices in the order of its slots.
-func (o Offering) devices() []resourceapi.Device {
-	out := make([]resourceapi.Device, 0, len(o.Slots))
+// devices are the GPU's devices in the order of its slots: those that one claim has
+// at a time, and the shared ones.
+func (o Offering) devices() (own, shared []resourceapi.Device) {
 	for _, l := range o.Slots {
 		var dev resourceapi.Device
 		amounts := o.total()
-		if l.Part == nil {
-			dev = o.wholeDevice(amounts)
-		} else {
+		switch {
+		case l.Shared != nil:
+			dev = o.sharedDevice(l)
+		case l.Part != nil:
 			amounts = l.Part.cost()
 			dev = o.partDevice(l, amounts)
+		default:
+			dev = o.wholeDevice(amounts)
 		}
 		dev.Taints = o.taints(l)
 		if o.counted {
 			dev.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: o.counterSet(), Counters: counters(amounts)}}
 		}
-		out = append(out, dev)
+		if l.Shared != nil {
+			shared = append(shared, dev)
+		} else {
+			own = append(own, dev)
+		}
 	}
-	return out
+	return own, shared
 }
 
 // Sorted returns the devices of a roster by name in the order they are published.
@@ -133,6 +163,9 @@ func (o Offering) taints(l Listed) []resourceapi.DeviceTaint {
 		add(key)
 	case l.Part == nil && o.Stuck != "", o.stray(l):
 		add(api.TaintHeld)
+	}
+	if o.broken(l) != "" {
+		add(api.TaintBroken)
 	}
 	if l.Retiring != 0 {
 		add(api.TaintRetired)

@@ -59,7 +59,7 @@ func asSpecs(t *testing.T, got []Slice) any {
 // offered is what is published of a device that nothing was published of.
 func offered(d Device, policy string, offers ...v1alpha1.Offer) Offering {
 	o := Offering{Device: d, Owner: Ownership{Policy: policy, Offers: offers}}
-	slots, withheld := Offered(d, offers, everything)
+	slots, _, withheld := Offered(d, offers, everything, Means{})
 	o.Slots, o.Withheld = Turnover(nil, slots, everything, 1), withheld
 	return o
 }

@@ -15,9 +15,16 @@ type Released struct {
 }
 
 // Release returns what to undo because the claim ends. devices are the node's by
-// published name.
-func Release(rec Record, devices map[string]Device) Released {
+// published name, holds all those on its GPUs. What was done for a shared slot
+// stays while another claim has a share of it.
+func Release(rec Record, devices map[string]Device, holds []Hold) Released {
 	rec.State = Releasing
+	shared := map[string]bool{}
+	for _, h := range holds {
+		if h.Claim != rec.UID && !h.Admin {
+			shared[h.Slot] = true
+		}
+	}
 	lost := map[string]bool{}
 	for _, d := range devices {
 		lost[d.Address] = d.Condition == Lost
@@ -25,10 +32,11 @@ func Release(rec Record, devices map[string]Device) Released {
 	r := Released{Undo: rec, Owed: rec}
 	r.Undo.Steps, r.Owed.Steps, r.Owed.Holds, r.Owed.Grant = nil, nil, nil, nil
 	for _, s := range rec.Steps {
-		// A CDI spec is no hardware, whatever it is about.
-		if _, file := s.(WriteSpec); !file && lost[s.GPUs()[0]] {
+		switch {
+		case shared[slotOf(s)]:
+		case hardware(s) && lost[s.GPUs()[0]]:
 			r.Owed.Steps = append(r.Owed.Steps, s)
-		} else {
+		default:
 			r.Undo.Steps = append(r.Undo.Steps, s)
 		}
 	}
@@ -45,6 +53,43 @@ func Release(rec Record, devices map[string]Device) Released {
 		})
 	}
 	return r
+}
+
+// slotOf returns the shared slot that a step was for, or "".
+func slotOf(s Step) string {
+	switch s := s.(type) {
+	case NoteComputeMode:
+		return s.Slot
+	case NoteInterval:
+		return s.Slot
+	case SetComputeMode:
+		return s.Slot
+	case SetInterval:
+		return s.Slot
+	case StartMPS:
+		return s.Slot
+	}
+	return ""
+}
+
+// hardware says whether a step can only be undone on a GPU that answers. A CDI spec
+// is a file and a daemon is a process, whatever they are about.
+func hardware(s Step) bool {
+	switch s.(type) {
+	case WriteSpec, StartMPS:
+		return false
+	}
+	return true
+}
+
+// Shares says whether undoing the record depends on who else has the same slot.
+func (r Record) Shares() bool {
+	for _, s := range r.Steps {
+		if slotOf(s) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Fence is the journal's record that a GPU is set apart. Address is the GPU's;

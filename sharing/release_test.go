@@ -47,7 +47,7 @@ func TestReleaseOfParts(t *testing.T) {
 		"taken out of the node": {map[string]Device{}, rec.Steps, nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Release(rec, c.devices)
+			r := Release(rec, c.devices, nil)
 			if r.Undo.State != Releasing || r.Owed.State != Releasing {
 				t.Errorf("states %q and %q", r.Undo.State, r.Owed.State)
 			}
@@ -70,7 +70,7 @@ func TestReleaseOfParts(t *testing.T) {
 			if r.Owed.Grant != nil || len(c.owed) > 0 && r.Owed.Facts[two.Slot].GI != 2 {
 				t.Errorf("owed: grant %v, facts %v; want none, and what is needed to undo it", r.Owed.Grant, r.Owed.Facts)
 			}
-			again := Release(r.Owed, c.devices)
+			again := Release(r.Owed, c.devices, nil)
 			if d := cmp.Diff(c.owed, again.Owed.Steps); d != "" {
 				t.Errorf("owed by what is owed (-want +got):\n%s", d)
 			}
@@ -88,7 +88,7 @@ func TestWhatIsOwedIsHeld(t *testing.T) {
 	}
 	lost := d
 	lost.Condition = Lost
-	node.Holds = Release(rec, map[string]Device{"gpu-0": lost}).Owed.Holds
+	node.Holds = Release(rec, map[string]Device{"gpu-0": lost}, nil).Owed.Holds
 	node.Devices["gpu-0"] = d.on()
 	_, err = Acquire(node, Claim{UID: "d", Asks: uses("gpu-0-mig-1g20gb-15-6")})
 	refusal(t, err, api.Held, "by way of gpu-0-mig-1g10gb-19-6")

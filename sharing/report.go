@@ -13,8 +13,9 @@ import (
 
 // Report is what the node's GPUNode says. stoodDown is why nothing is published,
 // or "". The same input gives the same report, so that it is written on change.
-func Report(offerings []Offering, holds []Hold, c Cluster, stoodDown string) v1alpha1.GPUNodeStatus {
-	s := v1alpha1.GPUNodeStatus{Publication: publication(c.Can, stoodDown), Policies: nodePolicies(offerings, c)}
+func Report(offerings []Offering, holds []Hold, c Cluster, has Means, stoodDown string) v1alpha1.GPUNodeStatus {
+	s := v1alpha1.GPUNodeStatus{
+		Publication: publication(c.Can, stoodDown), Policies: nodePolicies(offerings, c), Sharing: nodeSharing(c.Can, has)}
 	for _, o := range offerings {
 		s.DriverVersion = o.DriverVersion
 		s.GPUs = append(s.GPUs, o.report(holds))
@@ -32,6 +33,18 @@ func publication(can Abilities, stoodDown string) v1alpha1.Publication {
 		return v1alpha1.Publication{Mode: v1alpha1.PublicationStatic, Reason: can.Why}
 	}
 	return v1alpha1.Publication{Mode: v1alpha1.PublicationFull}
+}
+
+// nodeSharing says what there is for sharing GPUs between claims; "" is yes.
+func nodeSharing(can Abilities, has Means) v1alpha1.NodeSharing {
+	s := v1alpha1.NodeSharing{MPS: v1alpha1.NodeMPS{Version: has.MPS.Version}, MemoryLimitsUnavailable: has.NoContainerLimits}
+	if !has.MPS.Up {
+		s.MPS.Unavailable = has.MPS.Why
+	}
+	if !can.Shares {
+		s.Unavailable = can.WhyNoShares
+	}
+	return s
 }
 
 // nodePolicies are the policies that select the node, by name.
@@ -82,6 +95,9 @@ func (o Offering) report(holds []Hold) v1alpha1.NodeGPU {
 		if l.Retiring != 0 {
 			g.Retiring = append(g.Retiring, l.Name)
 		}
+		if l.Shared != nil {
+			g.Shares = append(g.Shares, o.reportShared(l))
+		}
 	}
 	slices.Sort(g.Retiring)
 	for _, i := range o.foreign() {
@@ -95,6 +111,16 @@ func (o Offering) report(holds []Hold) v1alpha1.NodeGPU {
 		}
 	}
 	return g
+}
+
+func (o Offering) reportShared(l Listed) v1alpha1.NodeShares {
+	s := *l.Shared
+	return v1alpha1.NodeShares{
+		Device: l.Name, Offer: s.Offer, Mode: s.Mode, Shares: int32(s.Shares),
+		MemoryPerShareMiB: s.MemoryMiB, ActiveThreadPercentage: int32(s.ActiveThreads), Interval: string(s.Interval),
+		MemoryLimit: string(s.Memory), ComputeLimit: string(s.Compute()), Faults: FaultsShared,
+		Broken: o.broken(l), Restarts: int32(o.supervision.Daemons[l.Name].Restarts),
+	}
 }
 
 func (o Offering) profileName(id int) string {

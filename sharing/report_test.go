@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 		},
 	}
 	for range 20 { // maps have no order, a report has
-		if d := cmp.Diff(want, Report(offerings, holds, c, "")); d != "" {
+		if d := cmp.Diff(want, Report(offerings, holds, c, Means{}, "")); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 	}
@@ -75,7 +75,7 @@ func TestReportSaysWhatCanBePublished(t *testing.T) {
 		"somebody else does": {everything, "the device plugin has 3 GPUs", v1alpha1.Publication{Mode: "None", Reason: "the device plugin has 3 GPUs"}},
 		"neither":            {Abilities{Why: "the gate is off"}, "the device plugin", v1alpha1.Publication{Mode: "None", Reason: "the device plugin"}},
 	} {
-		if d := cmp.Diff(c.want, Report(nil, nil, Cluster{Can: c.can}, c.stoodDown).Publication); d != "" {
+		if d := cmp.Diff(c.want, Report(nil, nil, Cluster{Can: c.can}, Means{}, c.stoodDown).Publication); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
@@ -94,7 +94,7 @@ func TestReportedMIGMode(t *testing.T) {
 		"Enabled, Disabled after a reset": {leaves},
 	} {
 		for _, d := range devices {
-			if got := Report([]Offering{{Device: d}}, nil, Cluster{}, "").GPUs[0].MIGMode; got != want {
+			if got := Report([]Offering{{Device: d}}, nil, Cluster{}, Means{}, "").GPUs[0].MIGMode; got != want {
 				t.Errorf("MIG mode %q, want %q", got, want)
 			}
 		}

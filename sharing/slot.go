@@ -10,8 +10,11 @@ import "github.com/cotenant-dev/cotenant/mig"
 type Slot struct {
 	// Name is the device name.
 	Name string
-	// Part is nil for the whole GPU.
+	// Part is the partition that it is, or nil.
 	Part *Part
+	// Shared says how a whole GPU is shared between claims; nil when one claim has
+	// the slot at a time.
+	Shared *Shared
 }
 
 // Part is the partition that a slot is.
@@ -34,8 +37,11 @@ func (p Part) cost() mig.Amounts {
 
 // sameAs says whether two slots of one name are one and the same device.
 func (s Slot) sameAs(t Slot) bool {
-	if (s.Part == nil) != (t.Part == nil) {
+	if (s.Part == nil) != (t.Part == nil) || (s.Shared == nil) != (t.Shared == nil) {
 		return false
+	}
+	if s.Shared != nil {
+		return *s.Shared == *t.Shared
 	}
 	if s.Part == nil {
 		return true

@@ -47,8 +47,8 @@ func TestEveryPartitionIsFoundByItsName(t *testing.T) {
 				if got, found := d.partition(at); !ok || !found || got != p || at.gpu != "gpu-12" || at.whole {
 					t.Errorf("%s is read as %+v of %s, want %+v of gpu-12", name, got, at.gpu, p)
 				}
-				if GPUOf(name) != "gpu-12" || !IsPartition(name) {
-					t.Errorf("%s: GPU %q, partition %t", name, GPUOf(name), IsPartition(name))
+				if GPUOf(name) != "gpu-12" || TypeOf(name) != "mig" {
+					t.Errorf("%s: GPU %q, type %q", name, GPUOf(name), TypeOf(name))
 				}
 			}
 		})
@@ -72,21 +72,20 @@ func TestProfilesInNames(t *testing.T) {
 }
 
 func TestNamesThatAreNoSlots(t *testing.T) {
-	for name, want := range map[string]struct {
-		gpu       string
-		partition bool
-	}{
-		"gpu-0": {"gpu-0", false}, "gpu-10": {"gpu-10", false}, "gpu-1-mig-anything-19-0": {"gpu-1", true},
-		"gpu-1-mig-3g40gb-9-4": {"gpu-1", true}, "gpu-1-mig-a-mig-b-9-4": {"gpu-1", true},
+	for name, want := range map[string]struct{ gpu, kind string }{
+		"gpu-0": {"gpu-0", "gpu"}, "gpu-10": {"gpu-10", "gpu"}, "gpu-1-mig-anything-19-0": {"gpu-1", "mig"},
+		"gpu-1-mig-3g40gb-9-4": {"gpu-1", "mig"}, "gpu-1-mig-a-mig-b-9-4": {"gpu-1", "mig"},
+		"gpu-0-quarter-4f2a": {"gpu-0", "gpu-share"}, "gpu-0-mig-1234": {"gpu-0", "gpu-share"}, "gpu-10-a1-0000": {"gpu-10", "gpu-share"},
 		"": {}, "gpu": {}, "gpu-": {}, "gpu-x": {}, "gpu--1": {}, "GPU-0": {}, " gpu-0": {}, "gpu-0 ": {}, "gpu-0\n": {}, "xgpu-0": {},
 		"gpu-0-mig": {}, "gpu-0-mig-19-0": {}, "gpu-0-mig--19-0": {}, "gpu-0-mig-1g10gb-19": {}, "gpu-0-mig-1g10gb-19-x": {},
-		"gpu-0-mig-1g10gb-19-0-x": {}, "gpu-vfio-0": {}, "gpu-0-quarter-4f2a": {}, "gpu-0-mig-1g10gb-19--1": {},
+		"gpu-0-mig-1g10gb-19-0-x": {}, "gpu-vfio-0": {}, "gpu-0-mig-1g10gb-19--1": {},
+		"gpu-0-quarter": {}, "gpu-0-quarter-4f2": {}, "gpu-0-quarter-4f2g": {}, "gpu-0-Quarter-4f2a": {}, "gpu-0-4f2a": {}, "gpu-0-1a-4f2a": {}, "gpu-0-a-b-4f2a": {},
 	} {
 		if got := GPUOf(name); got != want.gpu {
 			t.Errorf("%q is of %q, want %q", name, got, want.gpu)
 		}
-		if got := IsPartition(name); got != want.partition {
-			t.Errorf("%q is a partition: %t", name, got)
+		if got := TypeOf(name); got != want.kind {
+			t.Errorf("%q is of type %q, want %q", name, got, want.kind)
 		}
 	}
 }

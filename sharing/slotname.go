@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/mig"
 )
 
@@ -30,13 +31,24 @@ func profileInName(profile string) string {
 	return strings.Trim(clean, "-")
 }
 
-var slotName = regexp.MustCompile(`^(gpu-\d+)(?:-mig-(?:.+)-(\d+)-(\d+))?$`)
+// ShareName is the device name of a shared GPU: gpu-0-quarter-4f2a. Other settings
+// of the same offer have another name.
+func ShareName(gpu string, s Shared) string {
+	return gpu + "-" + s.Offer + "-" + s.fingerprint()
+}
+
+// slotName takes apart the three kinds of names: the GPU's, that of a partition,
+// and that of a share. No name is of two kinds: a share's ends in one part of
+// four digits behind one without dashes, a partition's has at least three behind
+// "mig".
+var slotName = regexp.MustCompile(`^(gpu-\d+)(?:-mig-(?:.+)-(\d+)-(\d+)|(-[a-z][a-z0-9]*-[0-9a-f]{4}))?$`)
 
 // place is what a slot's name says: a GPU, and of a partition the profile's id
 // and the start.
 type place struct {
-	gpu            string
-	whole          bool
+	gpu string
+	// whole: it takes all of the GPU, alone or shared.
+	whole, shared  bool
 	profile, start int
 }
 
@@ -48,7 +60,7 @@ func parseSlot(name string) (place, bool) {
 		return place{}, false
 	}
 	if m[2] == "" {
-		return place{gpu: m[1], whole: true}, true
+		return place{gpu: m[1], whole: true, shared: m[4] != ""}, true
 	}
 	profile, perr := strconv.Atoi(m[2])
 	start, serr := strconv.Atoi(m[3])
@@ -61,10 +73,19 @@ func GPUOf(slot string) string {
 	return p.gpu
 }
 
-// IsPartition says whether a slot is a part of a GPU.
-func IsPartition(slot string) bool {
+// TypeOf returns the type of the device that a slot is published as: the value of
+// its attribute "type", or "" for what is no name of a slot.
+func TypeOf(slot string) string {
 	p, ok := parseSlot(slot)
-	return ok && !p.whole
+	switch {
+	case !ok:
+		return ""
+	case p.shared:
+		return api.TypeShare
+	case p.whole:
+		return api.TypeGPU
+	}
+	return api.TypeMIG
 }
 
 // partition returns where on the GPU the place is; false when the GPU has no

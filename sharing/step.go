@@ -3,7 +3,12 @@
 
 package sharing
 
-import "github.com/cotenant-dev/cotenant/mig"
+import (
+	"slices"
+
+	"github.com/cotenant-dev/cotenant/api/nvidia"
+	"github.com/cotenant-dev/cotenant/mig"
+)
 
 // Step is one reversible change to the node. Every step that can ever happen is
 // in this file; a step is written to the journal before it runs, and it is
@@ -52,6 +57,74 @@ type FindInstance struct {
 	Optional bool
 }
 
+// NoteComputeMode learns what the compute mode of a GPU is before somebody changes
+// it. It changes nothing.
+type NoteComputeMode struct {
+	Setting
+}
+
+// SetComputeMode makes the compute mode of a GPU what Mode says; undone, it is what
+// it was.
+type SetComputeMode struct {
+	Setting
+	Mode ComputeMode
+}
+
+// NoteInterval learns what the time-slice interval of a GPU is, likewise.
+type NoteInterval struct {
+	Setting
+	UUID string
+}
+
+// SetInterval makes the time-slice interval of a GPU what Interval says; undone, it
+// is what it was.
+type SetInterval struct {
+	Setting
+	UUID     string
+	Interval nvidia.Interval
+}
+
+// StartMPS has an MPS control daemon serve the devices within the limits; undone,
+// there is none.
+type StartMPS struct {
+	// Slot is as in Setting.
+	Slot string
+	// Daemon is the daemon's ID.
+	Daemon  string
+	Devices []Served
+	Limits  nvidia.MPS
+}
+
+// Setting is where a setting is changed that belongs to the whole GPU.
+type Setting struct {
+	// Slot is the shared slot whose setting it is: it is undone with the last claim
+	// that has a share of it. "" is the claim's own, which has the GPU alone.
+	Slot    string
+	Address string
+}
+
+// Served is a device that an MPS daemon serves.
+type Served struct {
+	Address string
+	// UUID is the GPU's. That of a partition is among the facts of Slot.
+	UUID string
+	Slot string
+	// MemoryMiB is how much memory it has; 0 when it tells none.
+	MemoryMiB int64
+}
+
+// ComputeMode says which processes may have a context on a GPU, in the words of
+// nvidia-smi.
+type ComputeMode string
+
+// The compute modes (nvml.h, nvmlComputeMode_t).
+const (
+	ComputeDefault    ComputeMode = "Default"
+	ComputeProhibited ComputeMode = "Prohibited"
+	// ComputeExclusive: one process, which of an MPS daemon is its server.
+	ComputeExclusive ComputeMode = "Exclusive_Process"
+)
+
 // Place is where on a node a partition is.
 type Place struct {
 	Slot    string
@@ -74,17 +147,19 @@ type SpecDevice struct {
 	// replaced, and what was granted is gone.
 	Address string
 	UUID    string
-	// Slot is the partition whose facts the device needs, or "" for a whole GPU.
+	// Slot is the partition whose facts the device needs, or the shared slot that it
+	// is; "" for a whole GPU.
 	Slot string
 	// Made is where the partition is that is made for the claim; nil for others. The
 	// file tells it, so that it is known without the journal.
 	Made *mig.Partition
-}
-
-// Made is a partition that was made for a claim, as its CDI spec tells it.
-type Made struct {
-	Place
-	Fact
+	// Shared is what the claim has a share of, and MemoryMiB the memory of the whole;
+	// nil for a device that the claim has alone. Its containers are told.
+	Shared    *Shared
+	MemoryMiB int64
+	// Daemon is the ID of the MPS control daemon that its containers are clients of,
+	// or "".
+	Daemon string
 }
 
 func (SwitchMIG) step()             {}
@@ -92,6 +167,11 @@ func (FindVacant) step()            {}
 func (CreateGPUInstance) step()     {}
 func (CreateComputeInstance) step() {}
 func (FindInstance) step()          {}
+func (NoteComputeMode) step()       {}
+func (SetComputeMode) step()        {}
+func (NoteInterval) step()          {}
+func (SetInterval) step()           {}
+func (StartMPS) step()              {}
 func (WriteSpec) step()             {}
 
 // GPUs returns the one address.
@@ -100,13 +180,53 @@ func (s SwitchMIG) GPUs() []string { return []string{s.Address} }
 // GPUs returns the one address.
 func (p Place) GPUs() []string { return []string{p.Address} }
 
+// GPUs returns the one address.
+func (s Setting) GPUs() []string { return []string{s.Address} }
+
+// GPUs returns the addresses of the devices, each once.
+func (s StartMPS) GPUs() []string {
+	var out []string
+	for _, d := range s.Devices {
+		if !slices.Contains(out, d.Address) {
+			out = append(out, d.Address)
+		}
+	}
+	return out
+}
+
+// Wanted is the daemon that the step starts, when the partitions among its devices
+// have these facts.
+func (s StartMPS) Wanted(facts Facts) (Daemon, error) {
+	d := Daemon{ID: s.Daemon, MultiUser: s.Limits.MultiUser}
+	total := map[string]int64{}
+	for _, served := range s.Devices {
+		uuid := served.UUID
+		if served.Slot != "" {
+			uuid = facts[served.Slot].UUID
+		}
+		d.UUIDs = append(d.UUIDs, uuid)
+		total[uuid] = served.MemoryMiB
+	}
+	slices.Sort(d.UUIDs)
+	if s.Limits.ActiveThreads != nil {
+		d.ActiveThreads = *s.Limits.ActiveThreads
+	}
+	pinned, err := s.Limits.Pinned(d.UUIDs, total)
+	if err != nil {
+		return Daemon{}, err
+	}
+	d.PinnedMiB = make([]int64, len(d.UUIDs))
+	for _, p := range pinned {
+		d.PinnedMiB[p.Position] = p.MiB
+	}
+	return d, nil
+}
+
 // GPUs returns the addresses of the spec's devices, each once.
 func (s WriteSpec) GPUs() []string {
 	var out []string
-	seen := map[string]bool{}
 	for _, d := range s.Devices {
-		if !seen[d.Address] {
-			seen[d.Address] = true
+		if !slices.Contains(out, d.Address) {
 			out = append(out, d.Address)
 		}
 	}

@@ -37,10 +37,10 @@ func TestStray(t *testing.T) {
 		Facts: Facts{a.Slot: a.Fact, b.Slot: b.Fact, c.Slot: c.Fact},
 		Holds: []Hold{{Slot: a.Slot, Claim: "u"}, {Slot: b.Slot, Claim: "u"}, {Slot: c.Slot, Claim: "u"}},
 	}
-	if d := cmp.Diff(want, Stray("u", []Made{a, b, c}, devices)); d != "" {
+	if d := cmp.Diff(want, Stray("u", Trace{Made: []Made{a, b, c}}, devices)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(Record{UID: "u", State: Releasing, Steps: []Step{WriteSpec{Claim: "u"}}}, Stray("u", nil, devices)); d != "" {
+	if d := cmp.Diff(Record{UID: "u", State: Releasing, Steps: []Step{WriteSpec{Claim: "u"}}}, Stray("u", Trace{}, devices)); d != "" {
 		t.Errorf("of a spec that tells nothing (-want +got):\n%s", d)
 	}
 }

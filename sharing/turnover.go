@@ -75,14 +75,14 @@ func mayCome(s Slot, retiring []Listed, can Abilities) bool {
 
 // visible are the slots that are published. Without counters every device looks
 // independent of the others: then those that share hardware with another one that
-// is listed are kept back until that one is withdrawn.
+// is listed are kept back until that one is withdrawn, and shared slots always.
 func visible(listed []Listed, can Abilities) []Listed {
 	if can.Partitions {
 		return listed
 	}
 	var out []Listed
 	for i, l := range listed {
-		alone := !l.onDemand()
+		alone := !l.onDemand() && l.Shared == nil
 		for j, other := range listed {
 			alone = alone && (i == j || !l.overlaps(other.Slot))
 		}

@@ -37,6 +37,11 @@ type GPUNodeStatus struct {
 	// +optional
 	Publication Publication `json:"publication,omitempty"`
 
+	// sharing says what there is for sharing GPUs between claims.
+	//
+	// +optional
+	Sharing NodeSharing `json:"sharing,omitempty"`
+
 	// policies are the SharingPolicies that select this node.
 	//
 	// +optional
@@ -83,6 +88,39 @@ type Publication struct {
 	//
 	// +optional
 	Reason string `json:"reason,omitempty"`
+}
+
+// NodeSharing says what a node has for sharing GPUs between claims.
+type NodeSharing struct {
+	// unavailable is why no shares can be published on this cluster; empty when they
+	// can.
+	//
+	// +optional
+	Unavailable string `json:"unavailable,omitempty"`
+
+	// mps is the supervisor of MPS control daemons.
+	//
+	// +optional
+	MPS NodeMPS `json:"mps,omitempty"`
+
+	// memoryLimitsUnavailable is why the driver cannot limit the memory of a container
+	// on this node; empty when it can, where the GPU can.
+	//
+	// +optional
+	MemoryLimitsUnavailable string `json:"memoryLimitsUnavailable,omitempty"`
+}
+
+// NodeMPS is the supervisor of a node's MPS control daemons.
+type NodeMPS struct {
+	// version is that of cotenant-mps.
+	//
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// unavailable is why no daemon can be run; empty when they can.
+	//
+	// +optional
+	Unavailable string `json:"unavailable,omitempty"`
 }
 
 // NodePolicy is a SharingPolicy as one node sees it.
@@ -159,6 +197,13 @@ type NodeGPU struct {
 	// +listType=atomic
 	Withheld []WithheldOffer `json:"withheld,omitempty"`
 
+	// shares are the devices that several claims have at a time.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=device
+	Shares []NodeShares `json:"shares,omitempty"`
+
 	// retiring are devices that are no longer offered and stay published until
 	// nobody has them.
 	//
@@ -177,6 +222,63 @@ type NodeGPU struct {
 	// +optional
 	// +listType=atomic
 	Holds []NodeHold `json:"holds,omitempty"`
+}
+
+// NodeShares is a device that several claims have at a time, with what isolates
+// them from each other.
+type NodeShares struct {
+	// device is its name.
+	//
+	// +required
+	Device string `json:"device"`
+	// offer is the policy's offer that it is from.
+	//
+	// +required
+	Offer string `json:"offer"`
+	// mode is TimeSlicing or MPS.
+	//
+	// +required
+	Mode SharingMode `json:"mode"`
+	// shares is how many there are.
+	//
+	// +required
+	Shares int32 `json:"shares"`
+	// memoryPerShareMiB is the memory of each, in MiB.
+	//
+	// +optional
+	MemoryPerShareMiB int64 `json:"memoryPerShareMiB,omitempty"`
+	// activeThreadPercentage is the part of the multiprocessors that each process of a
+	// share may use; in mode MPS.
+	//
+	// +optional
+	ActiveThreadPercentage int32 `json:"activeThreadPercentage,omitempty"`
+	// interval is the time-slice interval; empty where it is left alone.
+	//
+	// +optional
+	Interval string `json:"interval,omitempty"`
+	// memoryLimit is what keeps a share to its memory: none, process (each process of
+	// it), or container (each container).
+	//
+	// +required
+	MemoryLimit string `json:"memoryLimit"`
+	// computeLimit is what keeps a share to its multiprocessors: none, or ceiling.
+	//
+	// +required
+	ComputeLimit string `json:"computeLimit"`
+	// faults says whose faults a share suffers from: shared is those of all.
+	//
+	// +required
+	Faults string `json:"faults"`
+	// broken is why its MPS control daemon does not serve now; empty when it does, or
+	// when nobody has a share.
+	//
+	// +optional
+	Broken string `json:"broken,omitempty"`
+	// restarts is how often its MPS control daemon was started anew while there were
+	// holders. Every time they lost their CUDA context.
+	//
+	// +optional
+	Restarts int32 `json:"restarts,omitempty"`
 }
 
 // WithheldOffer is an offer that is not published, and why.

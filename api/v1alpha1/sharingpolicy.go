@@ -213,7 +213,7 @@ type OfferSharing struct {
 	Shares int32 `json:"shares"`
 
 	// memoryPerShare is how much of the GPU's memory each share has. Omitted, it
-	// is divided equally.
+	// is divided equally, less one 32nd of it for what the driver itself needs.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -244,7 +244,7 @@ type TimeSlicingSettings struct {
 // MPSSettings are those of mode MPS.
 type MPSSettings struct {
 	// activeThreadPercentage is the part of the multiprocessors that each process
-	// of a share may use.
+	// of a share may use. Omitted, they are divided equally; 100 is no limit.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -256,6 +256,16 @@ type MPSSettings struct {
 //
 // +kubebuilder:validation:Enum=MemoryLimit;ComputeLimit;FaultIsolation
 type Isolation string
+
+// The kinds of isolation.
+const (
+	// IsolationMemoryLimit: no holder uses more memory than it has.
+	IsolationMemoryLimit Isolation = "MemoryLimit"
+	// IsolationComputeLimit: no holder uses more multiprocessors than it has.
+	IsolationComputeLimit Isolation = "ComputeLimit"
+	// IsolationFaultIsolation: a fault of one holder ends no other.
+	IsolationFaultIsolation Isolation = "FaultIsolation"
+)
 
 // SharingPolicyStatus is what became of a policy. It has nothing that follows
 // load: every node plugin watches policies.

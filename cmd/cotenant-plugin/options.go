@@ -55,6 +55,8 @@ var known = []option{
 	{"nvidia-cdi-hook-path", []string{"NVIDIA_CDI_HOOK_PATH"}, "", "nvidia-cdi-hook as the container runtime sees it; ours is installed in the plugin's directory if empty", text(func(o *options) *string { return &o.hookPath })},
 	{"kubelet-registrar-directory-path", []string{"KUBELET_REGISTRAR_DIRECTORY_PATH"}, "/var/lib/kubelet/plugins_registry", "directory that the kubelet watches for plugins", text(func(o *options) *string { return &o.paths.Registry })},
 	{"kubelet-plugins-directory-path", []string{"KUBELET_PLUGINS_DIRECTORY_PATH"}, "/var/lib/kubelet/plugins", "kubelet's directory of plugin data", text(func(o *options) *string { return &o.paths.Plugins })},
+	{"mps-socket", []string{"MPS_SOCKET"}, "/run/cotenant/mps.sock", "socket of cotenant-mps, which supervises MPS control daemons", text(func(o *options) *string { return &o.paths.MPSSocket })},
+	{"mps-root", []string{"MPS_ROOT"}, "/run/cotenant/mps", "directory of the MPS control daemons as the container runtime sees it; --root of cotenant-mps", text(func(o *options) *string { return &o.paths.MPSRoot })},
 	{"healthcheck-port", []string{"HEALTHCHECK_PORT"}, "-1", "TCP port of the gRPC health service; -1 for none, 0 for any", number(func(o *options) *int { return &o.healthcheckPort })},
 	{"kube-api-qps", []string{"KUBE_API_QPS"}, "-1", "requests a second to the API server; -1 for no limit", decimal(func(o *options) *float64 { return &o.qps })},
 	{"kube-api-burst", []string{"KUBE_API_BURST"}, "1000", "requests to the API server at once, where kube-api-qps limits them", number(func(o *options) *int { return &o.burst })},
@@ -123,6 +125,7 @@ func (o *options) complete() error {
 		{"cdi-root", o.paths.CDIRoot}, {"container-driver-root", o.paths.DriverRoot}, {"nvidia-driver-root", o.paths.HostDriverRoot},
 		{"proc-root", o.paths.ProcRoot}, {"sys-root", o.paths.SysRoot},
 		{"kubelet-registrar-directory-path", o.paths.Registry}, {"kubelet-plugins-directory-path", o.paths.Plugins},
+		{"mps-socket", o.paths.MPSSocket}, {"mps-root", o.paths.MPSRoot},
 	} {
 		if !filepath.IsAbs(p.path) {
 			return fmt.Errorf("--%s %q must be an absolute path", p.flag, p.path)

@@ -21,8 +21,10 @@ import (
 	"github.com/cotenant-dev/cotenant/plugin/cdi"
 	"github.com/cotenant-dev/cotenant/plugin/journal"
 	"github.com/cotenant-dev/cotenant/plugin/kinds"
+	"github.com/cotenant-dev/cotenant/plugin/mps"
 	"github.com/cotenant-dev/cotenant/plugin/nvml"
 	"github.com/cotenant-dev/cotenant/plugin/selector"
+	"github.com/cotenant-dev/cotenant/plugin/timeslice"
 )
 
 // run constructs the plugin from the options and serves until the context ends.
@@ -48,7 +50,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	specs := cdi.New(cdi.Config{
 		Dir: o.paths.CDIRoot, DriverRoot: o.paths.DriverRoot, HostDriverRoot: o.paths.HostDriverRoot,
-		DevRoot: o.paths.DevRoot, ProcRoot: o.paths.ProcRoot, HookPath: hook, NVML: session.With, Load: o.paths.Load,
+		DevRoot: o.paths.DevRoot, ProcRoot: o.paths.ProcRoot, MPSRoot: o.paths.MPSRoot, HookPath: hook, NVML: session.With, Load: o.paths.Load,
 	})
 	// 3 the cluster
 	client, objects, err := newClients(o)
@@ -64,6 +66,7 @@ func run(ctx context.Context, o *options) error {
 	driver := plugin.New(plugin.Config{
 		NodeName: o.nodeName, Paths: o.paths, Client: client,
 		GPUs: session, Specs: specs, Records: store, Memory: store,
+		Intervals: timeslice.New(o.paths.DriverRoot, o.paths.Load), Daemons: mps.New(o.paths.MPSSocket),
 		Kinds: kinds.New(objects), Match: selector.New().Match,
 	})
 	stopHealth, err := serveHealth(o.healthcheckPort, driver.Ready)

@@ -14,13 +14,6 @@ import (
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 )
 
-// What a share is published with, besides the attributes of a GPU.
-const (
-	typeShare      = "gpu-share"
-	attributeMode  = "mode"
-	attributeOffer = "offer"
-)
-
 // allProfiles in the profiles of an offer stands for every profile.
 const allProfiles = "*"
 
@@ -41,7 +34,7 @@ func expression(offers []given) string {
 		s := shape(g.offer)
 		policies[s] = append(policies[s], g.policy)
 	}
-	owner := attribute(api.Group, strings.TrimPrefix(api.AttributePolicy, api.Group+"/"), api.DefaultPolicy)
+	owner := own(api.AttributePolicy, api.DefaultPolicy)
 	var terms []string
 	for s, names := range policies {
 		terms = append(terms, s+" && "+in(owner, names))
@@ -61,9 +54,9 @@ func shape(o v1alpha1.Offer) string {
 	kind := attribute(api.DriverName, "type", "")
 	switch {
 	case o.Sharing != nil:
-		return is(attribute(api.Group, attributeOffer, ""), o.Name) +
-			" && " + is(attribute(api.Group, attributeMode, ""), string(o.Sharing.Mode)) +
-			" && " + is(kind, typeShare)
+		return is(own(api.AttributeOffer, ""), o.Name) +
+			" && " + is(own(api.AttributeMode, ""), string(o.Sharing.Mode)) +
+			" && " + is(kind, api.TypeShare)
 	case o.Device.Type == v1alpha1.DeviceMIG:
 		mig := is(kind, api.TypeMIG)
 		if m := o.Device.MIG; m == nil || m.Source == v1alpha1.MIGExisting || slices.Contains(m.Profiles, allProfiles) {
@@ -73,6 +66,11 @@ func shape(o v1alpha1.Offer) string {
 	default:
 		return is(kind, api.TypeGPU)
 	}
+}
+
+// own reads an attribute of our own domain, by its full name.
+func own(name, missing string) string {
+	return attribute(api.Group, strings.TrimPrefix(name, api.Group+"/"), missing)
 }
 
 // attribute reads an attribute; a device that lacks it has the value missing.

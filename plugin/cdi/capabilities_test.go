@@ -172,16 +172,16 @@ func TestSpecTellsWhatWasMade(t *testing.T) {
 	seen.Name, seen.Made = claim+"-seen", nil
 	step.Devices = append(step.Devices, seen)
 	ok(t, s.Write(t.Context(), step, facts))
-	got, err := s.Made(claim)
+	got, err := s.Trace(claim)
 	ok(t, err)
-	same(t, "made", got, []sharing.Made{{
+	same(t, "made", got, sharing.Trace{Made: []sharing.Made{{
 		Place: sharing.Place{Slot: slot, Address: n.gpu(0).PCI, Partition: *step.Devices[0].Made}, Fact: facts[slot],
-	}})
-	got, err = s.Made("another")
+	}}})
+	got, err = s.Trace("another")
 	ok(t, err)
-	same(t, "made for a claim without a file", got, []sharing.Made(nil))
+	same(t, "made for a claim without a file", got, sharing.Trace{})
 	ok(t, os.WriteFile(filepath.Join(n.cfg.Dir, "k8s.gpu.nvidia.com-claim_bad.yaml"), []byte("{"), 0o644))
-	if _, err := s.Made("bad"); err == nil || !strings.Contains(err.Error(), "claim_bad.yaml") {
+	if _, err := s.Trace("bad"); err == nil || !strings.Contains(err.Error(), "claim_bad.yaml") {
 		t.Errorf("a garbled file: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ package cdi
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -19,7 +20,8 @@ import (
 )
 
 // memoryLimitsHook reads limits from the container's own environment, which its
-// author controls: on a shared GPU he could reserve memory against neighbours.
+// author controls: on a shared GPU he could reserve memory against neighbours. It is
+// left in only where we write both of its variables.
 const memoryLimitsHook = "apply-cuda-memory-limits"
 
 // edits are what containers need, as the container runtime will see it. They are
@@ -35,6 +37,8 @@ type edits struct {
 type gpuEdits struct {
 	minor int
 	edits specs.ContainerEdits
+	// limits is the hook that limits the memory of a container; nil if nvcdi has none.
+	limits *specs.Hook
 }
 
 // edited returns the edits of the present driver load, with those of the GPUs of
@@ -86,7 +90,6 @@ func (s *Specs) generate(lib nvml.Interface, into *edits, uuids []string) error 
 		nvcdi.WithVendor(vendor),
 		nvcdi.WithClass(class),
 		nvcdi.WithFeatureFlags(nvcdi.FeatureDisableNvsandboxUtils, nvcdi.FeatureDisableIPCDiscoverer),
-		nvcdi.WithDisabledHooks(memoryLimitsHook),
 	)
 	if err != nil {
 		return fmt.Errorf("prepare CDI generation: %w", err)
@@ -119,7 +122,8 @@ func (s *Specs) generate(lib nvml.Interface, into *edits, uuids []string) error 
 		if err := s.finish(spec); err != nil {
 			return err
 		}
-		into.gpus[uuid] = gpuEdits{minor: minor, edits: spec.ContainerEdits}
+		without, limits := withoutLimits(spec.ContainerEdits)
+		into.gpus[uuid] = gpuEdits{minor: minor, edits: without, limits: limits}
 	}
 	return nil
 }
@@ -168,4 +172,19 @@ func withoutMPS(e specs.ContainerEdits) specs.ContainerEdits {
 		}
 	}
 	return out
+}
+
+// withoutLimits returns the edits without the hook that limits memory, and the hook.
+func withoutLimits(e specs.ContainerEdits) (specs.ContainerEdits, *specs.Hook) {
+	var limits *specs.Hook
+	out := e
+	out.Hooks = nil
+	for _, h := range e.Hooks {
+		if slices.Contains(h.Args, memoryLimitsHook) {
+			limits = h
+		} else {
+			out.Hooks = append(out.Hooks, h)
+		}
+	}
+	return out, limits
 }

@@ -37,6 +37,8 @@ type Config struct {
 	DriverRoot, HostDriverRoot, DevRoot string
 	// ProcRoot is procfs: the driver tells there who may use a MIG instance.
 	ProcRoot string
+	// MPSRoot is where the runtime finds the directories of MPS control daemons.
+	MPSRoot string
 	// HookPath is where the runtime finds nvidia-cdi-hook.
 	HookPath string
 	// NVML runs a function with the library open and alone in it.
@@ -154,6 +156,10 @@ func (s *Specs) render(step sharing.WriteSpec, facts sharing.Facts) ([]byte, err
 			if edits, err = s.withCapabilities(edits, e.gpus[d.UUID].minor, fact); err != nil {
 				return nil, err
 			}
+		}
+		edits = s.asClient(edits, d)
+		if edits, err = withShare(edits, d, e.gpus[d.UUID].limits); err != nil {
+			return nil, err
 		}
 		notes, err := annotations(d, facts)
 		if err != nil {

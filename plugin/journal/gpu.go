@@ -27,6 +27,7 @@ type storedGPU struct {
 	PCIeRoot          string     `json:"pcieRoot,omitempty"`
 	NUMANode          *int       `json:"numaNode,omitempty"`
 	AddressingMode    string     `json:"addressingMode,omitempty"`
+	MemoryLimits      bool       `json:"memoryLimits,omitempty"`
 	MIG               *storedMIG `json:"mig,omitempty"`
 	Boot              string     `json:"boot"`
 }
@@ -61,6 +62,7 @@ type storedSlot struct {
 	Start    int            `json:"start,omitempty"`
 	Size     int            `json:"size,omitempty"`
 	UUID     string         `json:"uuid,omitempty"`
+	Shared   *storedShared  `json:"shared,omitempty"`
 	Retiring int64          `json:"retiring,omitempty"`
 	Asked    int64          `json:"asked,omitempty"`
 }
@@ -70,7 +72,7 @@ func encodeGPU(k sharing.Known) storedGPU {
 		Name: k.Name, Address: k.Address, UUID: k.UUID, Minor: k.Minor, Product: k.Product, Brand: k.Brand,
 		Architecture: k.Architecture, ComputeCapability: k.ComputeCapability, DriverVersion: k.DriverVersion,
 		CUDAVersion: k.CUDAVersion, MemoryBytes: k.MemoryBytes, PCIeRoot: k.PCIeRoot, NUMANode: k.NUMANode,
-		AddressingMode: k.AddressingMode, Boot: k.Boot,
+		AddressingMode: k.AddressingMode, MemoryLimits: k.MemoryLimits, Boot: k.Boot,
 	}
 	if k.MIG != nil {
 		g.MIG = &storedMIG{Switchable: k.MIG.Switchable}
@@ -90,7 +92,7 @@ func decodeGPU(address, raw []byte) (sharing.Known, error) {
 		Name: g.Name, Address: g.Address, UUID: g.UUID, Minor: g.Minor, Product: g.Product, Brand: g.Brand,
 		Architecture: g.Architecture, ComputeCapability: g.ComputeCapability, DriverVersion: g.DriverVersion,
 		CUDAVersion: g.CUDAVersion, MemoryBytes: g.MemoryBytes, PCIeRoot: g.PCIeRoot, NUMANode: g.NUMANode,
-		AddressingMode: g.AddressingMode,
+		AddressingMode: g.AddressingMode, MemoryLimits: g.MemoryLimits,
 	}}
 	if g.MIG != nil {
 		k.MIG = &sharing.MIG{Switchable: g.MIG.Switchable}
@@ -128,7 +130,7 @@ func (s storedProfile) decode() mig.Profile {
 }
 
 func encodeSlot(l sharing.Listed) storedSlot {
-	s := storedSlot{Name: l.Name, Retiring: l.Retiring, Asked: l.Asked}
+	s := storedSlot{Name: l.Name, Retiring: l.Retiring, Asked: l.Asked, Shared: encodeShared(l.Shared)}
 	if l.Part != nil {
 		s.Profile = new(encodeProfile(l.Part.Profile))
 		s.Start, s.Size, s.UUID = l.Part.Start, l.Part.Size, l.Part.UUID
@@ -137,7 +139,7 @@ func encodeSlot(l sharing.Listed) storedSlot {
 }
 
 func (s storedSlot) decode() sharing.Listed {
-	l := sharing.Listed{Slot: sharing.Slot{Name: s.Name}, Retiring: s.Retiring, Asked: s.Asked}
+	l := sharing.Listed{Slot: sharing.Slot{Name: s.Name, Shared: s.Shared.decode()}, Retiring: s.Retiring, Asked: s.Asked}
 	if s.Profile != nil {
 		l.Part = &sharing.Part{Profile: s.Profile.decode(), Placement: mig.Placement{Start: s.Start, Size: s.Size}, UUID: s.UUID}
 	}

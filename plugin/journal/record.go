@@ -17,7 +17,7 @@ type storedClaim struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
 	Steps     []storedStep `json:"steps,omitempty"`
-	// Facts are by slot.
+	// Facts are by slot, and of settings by their key.
 	Facts map[string]storedFact `json:"facts,omitempty"`
 	Holds []storedHold          `json:"holds,omitempty"`
 	Grant []storedDevice        `json:"grant,omitempty"`
@@ -27,6 +27,8 @@ type storedFact struct {
 	GI   int    `json:"gi"`
 	CI   int    `json:"ci"`
 	UUID string `json:"uuid,omitempty"`
+	// Was is what a setting was.
+	Was string `json:"was,omitempty"`
 }
 
 type storedHold struct {

@@ -12,8 +12,9 @@ import (
 )
 
 // layout is the version of the stored forms. 2 added MIG: steps, facts, profiles
-// and published slots; it reads 1.
-const layout = 2
+// and published slots. 3 added sharing: steps for settings and daemons, what they
+// were, shared slots. Each reads those before it.
+const layout = 3
 
 var (
 	bucketRoot       = []byte("v1")

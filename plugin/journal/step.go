@@ -6,6 +6,7 @@ package journal
 import (
 	"fmt"
 
+	"github.com/cotenant-dev/cotenant/api/nvidia"
 	"github.com/cotenant-dev/cotenant/mig"
 	"github.com/cotenant-dev/cotenant/sharing"
 )
@@ -18,6 +19,11 @@ type storedStep struct {
 	CreateGPUInstance     *storedPlace  `json:"createGPUInstance,omitempty"`
 	CreateComputeInstance *storedPlace  `json:"createComputeInstance,omitempty"`
 	FindInstance          *storedFind   `json:"findInstance,omitempty"`
+	NoteComputeMode       *storedMode   `json:"noteComputeMode,omitempty"`
+	SetComputeMode        *storedMode   `json:"setComputeMode,omitempty"`
+	NoteInterval          *storedTurns  `json:"noteInterval,omitempty"`
+	SetInterval           *storedTurns  `json:"setInterval,omitempty"`
+	StartMPS              *storedMPS    `json:"startMPS,omitempty"`
 }
 
 type storedSpec struct {
@@ -31,6 +37,10 @@ type storedSpecDevice struct {
 	Slot    string `json:"slot,omitempty"`
 	// Made is the partition that is made for the claim.
 	Made *storedPartition `json:"made,omitempty"`
+	// Shared is what the claim has a share of, MemoryMiB that of the whole.
+	Shared    *storedShared `json:"shared,omitempty"`
+	MemoryMiB int64         `json:"memoryMiB,omitempty"`
+	Daemon    string        `json:"daemon,omitempty"`
 }
 
 type storedPartition struct {
@@ -64,7 +74,10 @@ func encodeStep(s sharing.Step) (storedStep, error) {
 	case sharing.WriteSpec:
 		spec := &storedSpec{}
 		for _, d := range s.Devices {
-			stored := storedSpecDevice{Name: d.Name, Address: d.Address, UUID: d.UUID, Slot: d.Slot}
+			stored := storedSpecDevice{
+				Name: d.Name, Address: d.Address, UUID: d.UUID, Slot: d.Slot,
+				Shared: encodeShared(d.Shared), MemoryMiB: d.MemoryMiB, Daemon: d.Daemon,
+			}
 			if d.Made != nil {
 				stored.Made = &storedPartition{Profile: d.Made.Profile, Start: d.Made.Start, Size: d.Made.Size}
 			}
@@ -81,6 +94,16 @@ func encodeStep(s sharing.Step) (storedStep, error) {
 		return storedStep{CreateComputeInstance: new(encodePlace(s.Place))}, nil
 	case sharing.FindInstance:
 		return storedStep{FindInstance: &storedFind{storedPlace: encodePlace(s.Place), Optional: s.Optional}}, nil
+	case sharing.NoteComputeMode:
+		return storedStep{NoteComputeMode: &storedMode{Slot: s.Slot, Address: s.Address}}, nil
+	case sharing.SetComputeMode:
+		return storedStep{SetComputeMode: &storedMode{Slot: s.Slot, Address: s.Address, Mode: string(s.Mode)}}, nil
+	case sharing.NoteInterval:
+		return storedStep{NoteInterval: &storedTurns{Slot: s.Slot, Address: s.Address, UUID: s.UUID}}, nil
+	case sharing.SetInterval:
+		return storedStep{SetInterval: &storedTurns{Slot: s.Slot, Address: s.Address, UUID: s.UUID, Interval: string(s.Interval)}}, nil
+	case sharing.StartMPS:
+		return storedStep{StartMPS: encodeMPS(s)}, nil
 	}
 	return storedStep{}, fmt.Errorf("the journal does not know step %T", s)
 }
@@ -91,7 +114,10 @@ func (s storedStep) decode(claim string) (sharing.Step, bool) {
 	case s.WriteSpec != nil:
 		spec := sharing.WriteSpec{Claim: claim}
 		for _, d := range s.WriteSpec.Devices {
-			device := sharing.SpecDevice{Name: d.Name, Address: d.Address, UUID: d.UUID, Slot: d.Slot}
+			device := sharing.SpecDevice{
+				Name: d.Name, Address: d.Address, UUID: d.UUID, Slot: d.Slot,
+				Shared: d.Shared.decode(), MemoryMiB: d.MemoryMiB, Daemon: d.Daemon,
+			}
 			if m := d.Made; m != nil {
 				device.Made = &mig.Partition{Profile: m.Profile, Placement: mig.Placement{Start: m.Start, Size: m.Size}}
 			}
@@ -108,6 +134,20 @@ func (s storedStep) decode(claim string) (sharing.Step, bool) {
 		return sharing.CreateComputeInstance{Place: s.CreateComputeInstance.decode()}, true
 	case s.FindInstance != nil:
 		return sharing.FindInstance{Place: s.FindInstance.decode(), Optional: s.FindInstance.Optional}, true
+	case s.NoteComputeMode != nil:
+		m := s.NoteComputeMode
+		return sharing.NoteComputeMode{Setting: sharing.Setting{Slot: m.Slot, Address: m.Address}}, true
+	case s.NoteInterval != nil:
+		i := s.NoteInterval
+		return sharing.NoteInterval{Setting: sharing.Setting{Slot: i.Slot, Address: i.Address}, UUID: i.UUID}, true
+	case s.SetComputeMode != nil:
+		m := s.SetComputeMode
+		return sharing.SetComputeMode{Setting: sharing.Setting{Slot: m.Slot, Address: m.Address}, Mode: sharing.ComputeMode(m.Mode)}, true
+	case s.SetInterval != nil:
+		i := s.SetInterval
+		return sharing.SetInterval{Setting: sharing.Setting{Slot: i.Slot, Address: i.Address}, UUID: i.UUID, Interval: nvidia.Interval(i.Interval)}, true
+	case s.StartMPS != nil:
+		return s.StartMPS.decode(), true
 	}
 	return nil, false
 }

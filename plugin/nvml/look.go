@@ -90,6 +90,7 @@ func (s *Session) ask(lib nvml.Interface, index int, common sharing.GPU) (sharin
 	if err := s.present(lib, dev, &g); err != nil {
 		return g, err
 	}
+	s.memoryLimits(lib, dev, &g)
 	platform(s.sysRoot, &g.GPU)
 	s.handles[g.Address] = dev
 	return g, nil

@@ -38,6 +38,7 @@ type Session struct {
 	// to need a reset outlives the session.
 	handles       map[string]nvml.Device
 	partitionings map[string]*partitioning
+	limitable     map[string]bool
 	needsReset    map[string]bool
 }
 
@@ -109,7 +110,7 @@ func (s *Session) begin() error {
 		return fmt.Errorf("%w: nvmlInit says %s", ErrUnreachable, lib.ErrorString(ret))
 	}
 	s.lib, s.load = lib, load
-	s.handles, s.partitionings = map[string]nvml.Device{}, map[string]*partitioning{}
+	s.handles, s.partitionings, s.limitable = map[string]nvml.Device{}, map[string]*partitioning{}, map[string]bool{}
 	return nil
 }
 
@@ -168,6 +169,8 @@ func fail(lib nvml.Interface, call string, ret nvml.Return) error {
 		return nil
 	case nvml.ERROR_IN_USE:
 		return api.Errorf(api.InUse, "%s says %s", call, lib.ErrorString(ret))
+	case nvml.ERROR_NOT_SUPPORTED:
+		return api.Errorf(api.Unsupported, "%s says %s", call, lib.ErrorString(ret))
 	case nvml.ERROR_UNINITIALIZED, nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return fmt.Errorf("%w: %s says %s", ErrUnreachable, call, lib.ErrorString(ret))
 	}

@@ -77,7 +77,7 @@ func (n *node) look() []*resourceapi.ResourceSlice {
 		n.known[k.Address] = k
 	}
 	sharing.Classify(devices, n.holds())
-	offerings := sharing.Offerings(devices, n.cluster, n.listed, n.now)
+	offerings := sharing.Offerings(devices, n.cluster, sharing.Standing{Listed: n.listed, Now: n.now})
 	maps.Copy(n.listed, sharing.News(n.listed, offerings))
 	return resourceSlices(sharing.Publish(offerings, n.cluster.Can))
 }

@@ -22,12 +22,13 @@ type gates struct {
 	mu         sync.Mutex
 	version    string
 	partitions bool
+	shares     bool
 }
 
 func (g *gates) set(version string, partitions bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.version, g.partitions = version, partitions
+	g.version, g.partitions, g.shares = version, partitions, partitions
 }
 
 // serve has the clientset tell the version.
@@ -59,6 +60,15 @@ func (g *gates) admit(a clienttesting.Action) (bool, runtime.Object) {
 		slice.Spec.SharedCounters = nil
 		for i := range slice.Spec.Devices {
 			slice.Spec.Devices[i].ConsumesCounters = nil
+		}
+	}
+	if !g.shares {
+		for i := range slice.Spec.Devices {
+			slice.Spec.Devices[i].AllowMultipleAllocations = nil
+			for name, c := range slice.Spec.Devices[i].Capacity {
+				c.RequestPolicy = nil
+				slice.Spec.Devices[i].Capacity[name] = c
+			}
 		}
 	}
 	create, ok := a.(clienttesting.CreateActionImpl)

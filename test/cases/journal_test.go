@@ -44,7 +44,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(userns.Main(m))
+	code := userns.Main(m)
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	os.Exit(code)
 }
 
 // checkInChild is what the plugin does: another process maps the file.

@@ -33,6 +33,7 @@ import (
 	"github.com/cotenant-dev/cotenant/plugin/journal"
 	pluginnvml "github.com/cotenant-dev/cotenant/plugin/nvml"
 	"github.com/cotenant-dev/cotenant/plugin/selector"
+	"github.com/cotenant-dev/cotenant/plugin/timeslice"
 	"github.com/cotenant-dev/cotenant/sharing"
 	"github.com/cotenant-dev/cotenant/test/sim"
 	"github.com/cotenant-dev/cotenant/test/sim/nvmlapi"
@@ -54,6 +55,7 @@ type node struct {
 	kinds     *kinds
 	// gates are the API server's; its version is that of the client library.
 	gates     gates
+	daemons   *daemons
 	lookEvery time.Duration
 	retire    sharing.Patience
 
@@ -98,6 +100,13 @@ func below(dir string) option {
 // newNode makes a node with the products as its GPUs, with nothing running yet.
 func newNode(t *testing.T, products []string, opts ...option) *node {
 	t.Helper()
+	return newNodeWith(t, "", products, opts...)
+}
+
+// newNodeWith is newNode with the stand-in programs of a directory in its driver
+// root.
+func newNodeWith(t *testing.T, bin string, products []string, opts ...option) *node {
+	t.Helper()
 	// Socket paths are short; a test's own directory is named after the test.
 	dir, err := os.MkdirTemp("", "case")
 	ok(t, err)
@@ -106,19 +115,21 @@ func newNode(t *testing.T, products []string, opts ...option) *node {
 	for _, p := range products {
 		cfg.GPUs = append(cfg.GPUs, sim.GPUConfig{Product: p})
 	}
+	cfg.Bin = bin
 	machine, err := sim.Create(filepath.Join(dir, "sim"), cfg)
 	ok(t, err)
 	root := machine.Root()
-	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, kinds: &kinds{}, lookEvery: 50 * time.Millisecond, gates: gates{version: "v1.37.2", partitions: true}, paths: plugin.Paths{
+	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, kinds: &kinds{}, lookEvery: 50 * time.Millisecond, gates: gates{version: "v1.37.2", partitions: true, shares: true}, paths: plugin.Paths{
 		DriverRoot: root, HostDriverRoot: root, DevRoot: root,
 		ProcRoot: filepath.Join(root, "proc"), SysRoot: filepath.Join(root, "sys"),
-		CDIRoot: filepath.Join(dir, "cdi"),
+		CDIRoot: filepath.Join(dir, "cdi"), MPSRoot: "/run/cotenant/mps",
 	}}
 	below(filepath.Join(dir, "k"))(n)
 	for _, o := range opts {
 		o(n)
 	}
 	ok(t, os.MkdirAll(n.paths.Registry, 0o755))
+	n.daemons = newDaemons(t, machine)
 	n.client = newAPIServer(n)
 	t.Cleanup(n.end)
 	return n
@@ -213,7 +224,7 @@ func (n *node) launch() error {
 	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(mortal), nil }, n.paths.SysRoot, load)
 	var specs plugin.Specs = cdi.New(cdi.Config{
 		Dir: n.paths.CDIRoot, DriverRoot: n.paths.DriverRoot, HostDriverRoot: n.paths.HostDriverRoot, DevRoot: n.paths.DevRoot,
-		ProcRoot: n.paths.ProcRoot, HookPath: "/usr/bin/nvidia-cdi-hook", NVML: session.With, Load: load,
+		ProcRoot: n.paths.ProcRoot, MPSRoot: n.paths.MPSRoot, HookPath: "/usr/bin/nvidia-cdi-hook", NVML: session.With, Load: load,
 	})
 	if n.wrapSpecs != nil {
 		specs = n.wrapSpecs(specs)
@@ -221,6 +232,7 @@ func (n *node) launch() error {
 	n.store = store
 	n.driver = plugin.New(plugin.Config{
 		NodeName: n.name, Paths: n.paths, Client: n.client, GPUs: session, Specs: specs,
+		Intervals: timeslice.New(n.paths.DriverRoot, load), Daemons: n.daemons,
 		Records: store, Memory: store, LookEvery: n.lookEvery,
 		Kinds: n.kinds, Match: selector.New().Match, Retire: n.retire,
 	})

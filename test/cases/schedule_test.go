@@ -19,6 +19,7 @@ import (
 var classes = scheduler.Classes{
 	"gpu.nvidia.com": scheduler.Class("gpu.nvidia.com", `device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'`),
 	"mig.nvidia.com": scheduler.Class("mig.nvidia.com", `device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'mig'`),
+	"share":          scheduler.Class("share", `device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu-share'`),
 }
 
 // slice asks for count partitions of a profile.

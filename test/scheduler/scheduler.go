@@ -109,8 +109,16 @@ func State(claims []*resourceapi.ResourceClaim) structured.AllocatedState {
 			continue
 		}
 		for _, r := range c.Status.Allocation.Devices.Results {
-			if r.AdminAccess == nil || !*r.AdminAccess {
-				state.AllocatedDevices.Insert(structured.MakeDeviceID(r.Driver, r.Pool, r.Device))
+			device := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+			switch {
+			case r.AdminAccess != nil && *r.AdminAccess:
+			case r.ShareID != nil:
+				state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(device, r.ShareID))
+				if r.ConsumedCapacity != nil {
+					state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(device, r.ConsumedCapacity))
+				}
+			default:
+				state.AllocatedDevices.Insert(device)
 			}
 		}
 	}

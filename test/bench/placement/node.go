@@ -33,7 +33,7 @@ func ours(g mig.Geometry) (published, error) {
 	for i := range gpus {
 		devices = append(devices, sharing.Device{GPU: hopper(g, i), Condition: sharing.Ready})
 	}
-	offerings := sharing.Offerings(devices, cluster, nil, 0)
+	offerings := sharing.Offerings(devices, cluster, sharing.Standing{})
 	for _, o := range offerings {
 		if len(o.Withheld) > 0 {
 			return published{}, fmt.Errorf("%s does not publish offer %s: %s", o.Name, o.Withheld[0].Offer, o.Withheld[0].Why)

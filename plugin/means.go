@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cotenant-dev/cotenant/api"
+	"github.com/cotenant-dev/cotenant/api/nvidia"
+	"github.com/cotenant-dev/cotenant/api/v1alpha1"
+	"github.com/cotenant-dev/cotenant/sharing"
+)
+
+// means finds out what the node has for sharing its GPUs.
+type means struct {
+	sysRoot   string
+	intervals Intervals
+}
+
+// gather returns what there is. Whether a GPU has a time-slice interval is asked
+// only where a policy wants to set one.
+func (m means) gather(ctx context.Context, devices []sharing.Device, policies []v1alpha1.SharingPolicy, mps sharing.Supervision) sharing.Means {
+	has := sharing.Means{MPS: mps}
+	has.ContainerLimits, has.NoContainerLimits = containerLimits(m.sysRoot)
+	if !wantInterval(policies) {
+		return has
+	}
+	for _, d := range devices {
+		if d.Condition == sharing.Lost || d.On {
+			continue // it does not say now
+		}
+		if err := m.intervals.Supports(ctx, d.UUID); api.ReasonOf(err) == api.Unsupported {
+			if has.NoInterval == nil {
+				has.NoInterval = map[string]string{}
+			}
+			has.NoInterval[d.Address] = err.Error()
+		}
+	}
+	return has
+}
+
+// wantInterval says whether an offer has an interval that a GPU may be unable to set.
+func wantInterval(policies []v1alpha1.SharingPolicy) bool {
+	return slices.ContainsFunc(policies, func(p v1alpha1.SharingPolicy) bool {
+		return slices.ContainsFunc(p.Spec.Offers, func(o v1alpha1.Offer) bool {
+			if o.Sharing == nil || o.Sharing.TimeSlicing == nil {
+				return false
+			}
+			i := nvidia.Interval(o.Sharing.TimeSlicing.Interval)
+			return i != "" && i != nvidia.Default
+		})
+	})
+}
+
+// containerLimits says whether the driver can limit the memory of a container, by
+// its cgroup: it takes cgroup v2, and a controller that counts device memory: dmem
+// (Linux 6.14), or misc with the driver's own.
+func containerLimits(sysRoot string) (bool, string) {
+	path := filepath.Join(sysRoot, "fs/cgroup/cgroup.controllers")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return false, "the node has cgroup v1, and the driver limits the memory of containers by cgroup v2"
+	}
+	controllers := strings.Fields(string(raw))
+	if !slices.Contains(controllers, "dmem") && !slices.Contains(controllers, "misc") {
+		return false, fmt.Sprintf("the kernel has neither of the cgroup controllers dmem and misc (%s); dmem is in Linux 6.14", path)
+	}
+	return true, ""
+}

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// answers returns nil once the daemon takes commands.
+func (d *daemon) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Start, fmt.Errorf("it does not answer within %s", d.cfg.Start))
+	defer cancel()
+	socket := filepath.Join(d.pipe, "control")
+	last := errors.New("it has not made its socket")
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
+		if _, err := os.Lstat(socket); err == nil {
+			if _, last = d.child.say(ctx, d.cfg.Command, "get_default_active_thread_percentage"); last == nil {
+				return nil
+			}
+		}
+		d.doing("wait until it answers: " + last.Error())
+		select {
+		case <-d.child.done:
+			return d.child.ended()
+		case <-ctx.Done():
+			return fmt.Errorf("wait until it answers: %w: %w", context.Cause(ctx), last)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// limit sets the defaults, which reach the servers that are started later, and
+// reads each back: a daemon that does not take a limit must not serve.
+func (d *daemon) limit(ctx context.Context) error {
+	if p := d.settings.ActiveThreadPercentage; p > 0 {
+		if err := d.set(ctx, float64(p), parsePercentage, strconv.Itoa(p), "default_active_thread_percentage"); err != nil {
+			return err
+		}
+	}
+	for position, mib := range d.settings.PinnedMemoryMiB {
+		if mib == 0 {
+			continue
+		}
+		err := d.set(ctx, float64(mib), parseMiB, strconv.FormatInt(mib, 10)+"M", "default_device_pinned_mem_limit", strconv.Itoa(position))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *daemon) set(ctx context.Context, want float64, parse func(string) (float64, error), text string, what ...string) error {
+	name := strings.Join(what, " ")
+	if _, err := d.child.say(ctx, d.cfg.Command, "set_"+name, text); err != nil {
+		return fmt.Errorf("set its limits: %w", err)
+	}
+	return d.readBack(ctx, want, parse, name)
+}
+
+func (d *daemon) readBack(ctx context.Context, want float64, parse func(string) (float64, error), what string) error {
+	answer, err := d.child.say(ctx, d.cfg.Command, "get_"+what)
+	if err != nil {
+		return fmt.Errorf("read its limits back: %w", err)
+	}
+	got, err := parse(answer)
+	if err != nil {
+		return fmt.Errorf("read its limits back: get_%s: %w", what, err)
+	}
+	if !same(want, got) {
+		return fmt.Errorf("read its limits back: get_%s: it was set to %g and is %s; this driver does not take the limit", what, want, oneLine(answer))
+	}
+	return nil
+}
+
+// serveAll starts the server of a daemon for several users, so that it has the
+// GPU, which may be for one process only, before any client or anybody else.
+func (d *daemon) serveAll(ctx context.Context) error {
+	if !d.settings.MultiUser {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Command, fmt.Errorf("no server within %s", d.cfg.Command))
+	defer cancel()
+	if _, err := d.child.say(ctx, d.cfg.Command, "start_server", "-uid", "0"); err != nil {
+		return fmt.Errorf("start its server: %w", err)
+	}
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		pid, err := d.activeServer(ctx)
+		if err == nil {
+			return d.keep(ctx, pid)
+		}
+		select {
+		case <-d.child.done:
+			return d.child.ended()
+		case <-ctx.Done():
+			return fmt.Errorf("start its server: %w: %w%s", context.Cause(ctx), err, d.complaint())
+		case <-time.After(wait):
+		}
+	}
+}
+
+// activeServer returns the first server that takes clients.
+func (d *daemon) activeServer(ctx context.Context) (int, error) {
+	answer, err := d.child.say(ctx, d.cfg.Command, "get_server_list")
+	if err != nil {
+		return 0, err
+	}
+	pids, err := parsePIDs(answer)
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status", strconv.Itoa(pid))
+		if err != nil {
+			return 0, err
+		}
+		if parseStatus(status) == active {
+			return pid, nil
+		}
+	}
+	return 0, errors.New("it has none that takes clients")
+}
+
+// keep watches a server, after it was seen to have the limit that was set.
+func (d *daemon) keep(ctx context.Context, pid int) error {
+	if p := d.settings.ActiveThreadPercentage; p > 0 {
+		if err := d.readBack(ctx, float64(p), parsePercentage, "active_thread_percentage "+strconv.Itoa(pid)); err != nil {
+			return err
+		}
+	}
+	s, err := watch(pid)
+	if err != nil {
+		return fmt.Errorf("watch its server: %w", err)
+	}
+	d.dismiss()
+	d.server = s
+	return nil
+}
+
+// complaint is the last line of the server's log.
+func (d *daemon) complaint() string {
+	if line := lastLine(filepath.Join(d.logs, "server.log")); line != "" {
+		return "; its log says: " + oneLine(line)
+	}
+	return ""
+}
+
+// census counts the clients of all servers, and returns what is wrong with one.
+func (d *daemon) census(ctx context.Context) (clients int, wrong string, err error) {
+	answer, err := d.child.say(ctx, d.cfg.Command, "get_server_list")
+	if err != nil {
+		return 0, "", err
+	}
+	servers, err := parsePIDs(answer)
+	if err != nil {
+		return 0, "", fmt.Errorf("get_server_list: %w", err)
+	}
+	for _, pid := range servers {
+		answer, err := d.child.say(ctx, d.cfg.Command, "get_client_list", strconv.Itoa(pid))
+		if err != nil {
+			return 0, "", err
+		}
+		pids, err := parsePIDs(answer)
+		if err != nil {
+			return 0, "", fmt.Errorf("get_client_list: %w", err)
+		}
+		clients += len(pids)
+		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status", strconv.Itoa(pid))
+		if err != nil {
+			return 0, "", err
+		}
+		if parseStatus(status) == fault {
+			wrong = fmt.Sprintf("server %d had a fatal fault, and takes no client until those that it has are gone", pid)
+		}
+	}
+	return clients, wrong, nil
+}
+
+// watched is a server, and a channel that is closed when it has ended.
+type watched struct {
+	pid  int
+	gone chan struct{}
+	stop context.CancelFunc
+}
+
+func watch(pid int) (*watched, error) {
+	p, err := openProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watched{pid: pid, gone: make(chan struct{}), stop: cancel}
+	go func() {
+		defer p.close()
+		if p.wait(ctx) == nil {
+			close(w.gone)
+		}
+	}()
+	return w, nil
+}
+
+// dismiss ends the watch over a server.
+func (d *daemon) dismiss() {
+	if d.server != nil {
+		d.server.stop()
+	}
+	d.server = nil
+}
+
+// serverGone is nil, which is never ready, when there is no server to watch.
+func (d *daemon) serverGone() <-chan struct{} {
+	if d.server == nil {
+		return nil
+	}
+	return d.server.gone
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Cotenant Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+
+	"k8s.io/klog/v2"
+
+	"github.com/cotenant-dev/cotenant/sharing"
+)
+
+// neighbourFault is a daemon that was started anew under a claim.
+type neighbourFault struct {
+	claim    sharing.Record
+	daemon   string
+	restarts int
+	why      string
+}
+
+// supervised takes up news of the MPS control daemons. What a daemon's clients had
+// on the GPU ended with it, and they are told; a restart of the plugin is none.
+func (d *Driver) supervised(ctx context.Context, now sharing.Supervision) {
+	d.mu.Lock()
+	before := d.cluster.mps
+	d.mu.Unlock()
+	log := klog.FromContext(ctx)
+	if before == nil || before.Up != now.Up || before.Why != now.Why {
+		if now.Up {
+			log.Info("MPS control daemons can be run", "supervisor", now.Version)
+		} else {
+			log.Info("MPS control daemons cannot be run", "reason", now.Why)
+		}
+	}
+	if before == nil {
+		return
+	}
+	for id, state := range now.Daemons {
+		// A supervisor that was away comes back with its count.
+		was, known := before.Daemons[id]
+		if !known || state.Restarts <= was.Restarts {
+			continue
+		}
+		log.Info("An MPS control daemon ended and is started anew; its clients lost their contexts", "daemon", id, "restarts", state.Restarts, "reason", state.Why)
+		claims, err := d.pipe.clientsOf(id)
+		if err != nil {
+			log.Error(err, "Cannot find out who was a client of it", "daemon", id)
+		}
+		for _, rec := range claims {
+			d.reporter.fault(ctx, neighbourFault{claim: rec, daemon: id, restarts: state.Restarts, why: state.Why})
+		}
+	}
+}
+
+// clientsOf returns the records of the claims whose containers are clients of a
+// daemon: those that have a share of the slot of that name, or the claim of that UID.
+func (p *pipeline) clientsOf(id string) ([]sharing.Record, error) {
+	uids := []string{id}
+	if gpu := sharing.GPUOf(id); gpu != "" {
+		uids = nil
+		holds, err := p.records.Holds(gpu)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range holds {
+			if h.Slot == id && !h.Admin {
+				uids = append(uids, h.Claim)
+			}
+		}
+	}
+	var out []sharing.Record
+	for _, uid := range uids {
+		rec, known, err := p.records.Claim(uid)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			out = append(out, rec)
+		}
+	}
+	return out, nil
+}
