@@ -78,9 +78,7 @@ func (m clients) check(ctx context.Context, c sharing.Claim) error {
 	if len(mine) == 0 {
 		return nil
 	}
-	if len(c.Pods) == 0 {
-		return oneOnly(mine.distinct(), "claim "+c.Namespace+"/"+c.Name)
-	}
+	found := false
 	for _, p := range c.Pods {
 		pod, err := m.client.CoreV1().Pods(c.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && string(pod.UID) != p.UID {
@@ -89,9 +87,13 @@ func (m clients) check(ctx context.Context, c sharing.Claim) error {
 		if err != nil {
 			return fmt.Errorf("look which containers of pod %s/%s use the claim: %w", c.Namespace, p.Name, err)
 		}
+		found = true
 		if err := m.checkPod(ctx, pod, c.Name, mine); err != nil {
 			return err
 		}
+	}
+	if !found { // it may be one container that uses all of it
+		return oneOnly(mine.distinct(), "who uses claim "+c.Namespace+"/"+c.Name)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ var layouts = map[string]content{
 		},
 		fences: map[string]sharing.Fence{"0000:04:00.0": {Address: "0000:04:00.0", Condition: sharing.Fenced, Why: "released while lost"}},
 	},
-	"layout-2-mig.db.gz": partitioned(),
+	"layout-2-mig.db.gz":    partitioned(),
+	"layout-3-shares.db.gz": shares(),
 }
 
 func TestJournalsOfEveryRelease(t *testing.T) {

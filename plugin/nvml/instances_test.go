@@ -96,7 +96,7 @@ func TestInstancesThatCannotBeMade(t *testing.T) {
 	}{
 		"the place is taken":   {0, 19, 5, 1, api.Held, "something that no claim accounts for takes the place"},
 		"no such profile":      {0, 99, 0, 1, api.NotFound, "has no MIG profile 99"},
-		"MIG mode is off":      {1, 19, 0, 1, "", "nvmlDeviceCreateGpuInstanceWithPlacement says Not Supported"},
+		"MIG mode is off":      {1, 19, 0, 1, api.Unsupported, "nvmlDeviceCreateGpuInstanceWithPlacement says Not Supported"},
 		"it has no partitions": {2, 19, 0, 1, api.Invalid, "cannot be partitioned"},
 	} {
 		t.Run(name, func(t *testing.T) {

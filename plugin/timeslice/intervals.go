@@ -76,6 +76,10 @@ func (v *Intervals) Interval(ctx context.Context, uuid string) (nvidia.Interval,
 
 func (v *Intervals) read(ctx context.Context, g *gpu, uuid string) (nvidia.Interval, error) {
 	out, err := v.run(ctx, "compute-policy", "-i", uuid, "-l")
+	var is nvidia.Interval
+	if err == nil {
+		is, err = interval(out)
+	}
 	if err != nil && api.ReasonOf(err) != api.Unsupported {
 		return "", err
 	}
@@ -83,8 +87,8 @@ func (v *Intervals) read(ctx context.Context, g *gpu, uuid string) (nvidia.Inter
 	if err != nil {
 		return "", err
 	}
-	g.last = interval(out)
-	return g.last, nil
+	g.last = is
+	return is, nil
 }
 
 // SetInterval makes the interval what is asked, unless it was that when it was last

@@ -84,21 +84,21 @@ func brief(said string) string {
 }
 
 // policy is the line about the interval in the list of a GPU's compute policies: its
-// name and, behind anything but letters, one of four words.
-var policy = regexp.MustCompile(`(?im)time-?\s?slice[^a-z\n]+(default|short|medium|long)\b`)
+// name and, behind anything but letters, one of four words, or that there is none.
+var policy = regexp.MustCompile(`(?im)time-?\s?slice[^a-z\n]+(default|short|medium|long|n/a|not supported)\b`)
 
 // interval reads the answer of compute-policy -l. One that says nothing of an
 // interval is that of a driver whose words we do not know: it is taken for the
 // default, which is what an interval is then restored to.
-func interval(said string) nvidia.Interval {
+func interval(said string) (nvidia.Interval, error) {
 	m := policy.FindStringSubmatch(said)
 	if m == nil {
-		return nvidia.Default
+		return nvidia.Default, nil
 	}
-	for _, i := range [...]nvidia.Interval{nvidia.Short, nvidia.Medium, nvidia.Long} {
+	for _, i := range [...]nvidia.Interval{nvidia.Default, nvidia.Short, nvidia.Medium, nvidia.Long} {
 		if strings.EqualFold(m[1], string(i)) {
-			return i
+			return i, nil
 		}
 	}
-	return nvidia.Default
+	return "", api.Errorf(api.Unsupported, "not supported by this GPU or its driver (nvidia-smi compute-policy -l says %s)", m[1])
 }

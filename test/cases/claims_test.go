@@ -21,7 +21,7 @@ import (
 // (kubernetes/kubernetes#128838, dra-example-driver#264). Whole GPUs.
 func TestF07AdminAccessNextToATenant(t *testing.T) {
 	// The configuration of an admin claim is not applied, so it is no error.
-	settings := configured(long)
+	settings := configured(inTurns(`"Long"`))
 	settings.Source = resourceapi.AllocationConfigSourceClass
 	for _, order := range []string{"T M -M N", "M T -M -T"} {
 		t.Run(order, func(t *testing.T) {

@@ -107,18 +107,26 @@ func newNode(t *testing.T, products []string, opts ...option) *node {
 // root.
 func newNodeWith(t *testing.T, bin string, products []string, opts ...option) *node {
 	t.Helper()
+	cfg := sim.Config{Bin: bin, Driver: "535.129.03", CUDA: "12.2", Seed: 1}
+	for _, p := range products {
+		cfg.GPUs = append(cfg.GPUs, sim.GPUConfig{Product: p})
+	}
+	return newNodeOf(t, cfg, opts...)
+}
+
+// newNodeOf is a node on a machine like this.
+func newNodeOf(t *testing.T, cfg sim.Config, opts ...option) *node {
+	t.Helper()
 	// Socket paths are short; a test's own directory is named after the test.
 	dir, err := os.MkdirTemp("", "case")
 	ok(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	cfg := sim.Config{Driver: "535.129.03", CUDA: "12.2", Seed: 1}
-	for _, p := range products {
-		cfg.GPUs = append(cfg.GPUs, sim.GPUConfig{Product: p})
-	}
-	cfg.Bin = bin
 	machine, err := sim.Create(filepath.Join(dir, "sim"), cfg)
 	ok(t, err)
 	root := machine.Root()
+	// Where the stand-in programs find the machine.
+	t.Setenv("COTENANT_SIM_STATE", machine.Dir())
+	t.Setenv("COTENANT_SIM_DEV", filepath.Join(root, "dev"))
 	n := &node{t: t, name: nodeName, check: journal.CheckFile, machine: machine, kinds: &kinds{}, lookEvery: 50 * time.Millisecond, gates: gates{version: "v1.37.2", partitions: true, shares: true}, paths: plugin.Paths{
 		DriverRoot: root, HostDriverRoot: root, DevRoot: root,
 		ProcRoot: filepath.Join(root, "proc"), SysRoot: filepath.Join(root, "sys"),

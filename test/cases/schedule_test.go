@@ -46,18 +46,24 @@ func (n *node) published() []*resourceapi.ResourceSlice {
 // nil when the claim does not fit.
 func (n *node) schedule(name string, requests ...resourceapi.DeviceRequest) *resourceapi.ResourceClaim {
 	n.t.Helper()
-	list, err := n.client.ResourceV1().ResourceClaims("").List(context.Background(), metav1.ListOptions{})
-	ok(n.t, err)
-	var others []*resourceapi.ResourceClaim
-	for i := range list.Items {
-		others = append(others, &list.Items[i])
-	}
-	got, err := scheduler.New(n.name, classes).Allocate(context.Background(), n.published(), others, scheduler.Claim(name, requests...))
+	got, err := scheduler.New(n.name, classes).Allocate(context.Background(), n.published(), n.allClaims(), scheduler.Claim(name, requests...))
 	ok(n.t, err)
 	if got == nil {
 		return nil
 	}
 	return n.allocate(name, got.Devices.Results, nil)
+}
+
+// allClaims are those of the API server.
+func (n *node) allClaims() []*resourceapi.ResourceClaim {
+	n.t.Helper()
+	list, err := n.client.ResourceV1().ResourceClaims("").List(context.Background(), metav1.ListOptions{})
+	ok(n.t, err)
+	var out []*resourceapi.ResourceClaim
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out
 }
 
 // where are the devices of a claim as "profile id@start" or the GPU's name, in
