@@ -75,24 +75,24 @@ packages: ## install the Debian packages that are missing (as root)
 
 .PHONY: build
 build: ## the programs, into out/bin
-	@echo "build: cotenant-plugin, cotenant-controller, nvidia-cdi-hook"
+	@echo "build: cotenant-plugin, cotenant-mps, cotenant-controller, nvidia-cdi-hook"
 	@mkdir -p $(BIN)
 	@test/progress $(GOBUILD) -o $(BIN)/cotenant-plugin ./cmd/cotenant-plugin
 	@$(GOBUILD) -o $(BIN)/nvidia-cdi-hook github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook
-	@CGO_ENABLED=0 test/progress $(GOBUILD) -o $(BIN)/cotenant-controller ./cmd/cotenant-controller
+	@CGO_ENABLED=0 test/progress $(GOBUILD) -o $(BIN)/ ./cmd/cotenant-controller ./cmd/cotenant-mps
 
 .PHONY: images
 images: build ## container images of the programs, into out/images
 	@mkdir -p $(OUT)/images
 	@go -C tools build -o $(BIN)/image ./image
-	@for i in plugin controller; do echo "images: $$i"; \
+	@for i in plugin controller mps; do echo "images: $$i"; \
 	  $(BIN)/image --file deploy/images/$$i.yaml --source $(BIN) --output $(OUT)/images/$$i.tar >/dev/null; done
 
 .PHONY: sim
 sim: ## the simulated GPU's programs and library, into out/sim
-	@echo "sim: simctl, nvidia-smi, libnvidia-ml.so.1"
+	@echo "sim: simctl, nvidia-smi, nvidia-cuda-mps-control, simcuda, libnvidia-ml.so.1"
 	@mkdir -p $(SIM)
-	@CGO_ENABLED=0 $(GOBUILD) -o $(SIM)/ ./test/sim/cmd/nvidia-smi ./test/sim/cmd/simctl
+	@CGO_ENABLED=0 $(GOBUILD) -o $(SIM)/ ./test/sim/cmd/nvidia-smi ./test/sim/cmd/nvidia-cuda-mps-control ./test/sim/cmd/nvidia-cuda-mps-server ./test/sim/cmd/simcuda ./test/sim/cmd/simctl
 	@test/progress $(GOBUILD) -buildmode=c-shared -ldflags '-s -w -extldflags=-Wl,-soname,libnvidia-ml.so.1' -o $(SIM)/libnvidia-ml.so.1 ./test/sim/cmd/libnvidia-ml
 
 .PHONY: cluster

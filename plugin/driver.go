@@ -57,6 +57,10 @@ type Driver struct {
 	base context.Context // of the work that outlives a call; set by Run
 	fail context.CancelCauseFunc
 
+	// restarts are those of the MPS control daemons, by ID, as they were last heard of.
+	// Only the watch of the supervisor uses it.
+	restarts map[string]int
+
 	mu        sync.Mutex
 	cluster   cluster
 	stoodDown string

@@ -33,13 +33,14 @@ func (d *Driver) supervised(ctx context.Context, now sharing.Supervision) {
 			log.Info("MPS control daemons cannot be run", "reason", now.Why)
 		}
 	}
-	if before == nil {
-		return
+	if !now.Up {
+		return // its daemons are what they were; it comes back with its counts
 	}
+	was := d.restarts
+	d.restarts = map[string]int{}
 	for id, state := range now.Daemons {
-		// A supervisor that was away comes back with its count.
-		was, known := before.Daemons[id]
-		if !known || state.Restarts <= was.Restarts {
+		d.restarts[id] = state.Restarts
+		if last, known := was[id]; !known || state.Restarts <= last {
 			continue
 		}
 		log.Info("An MPS control daemon ended and is started anew; its clients lost their contexts", "daemon", id, "restarts", state.Restarts, "reason", state.Why)

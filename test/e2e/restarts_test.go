@@ -85,7 +85,7 @@ func nothingLeft(t *testing.T) {
 
 func daemonSet(ctx context.Context, t *testing.T) string {
 	t.Helper()
-	list, err := cluster.Client().AppsV1().DaemonSets(lab.Namespace).List(ctx, metav1.ListOptions{})
+	list, err := cluster.Client().AppsV1().DaemonSets(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "dra-driver-nvidia-gpu-component=kubelet-plugin"})
 	ok(t, err)
 	if len(list.Items) != 1 {
 		t.Fatalf("%d DaemonSets in %s", len(list.Items), lab.Namespace)

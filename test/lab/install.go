@@ -26,10 +26,12 @@ var walkthroughValues = []string{
 // and a driver that lies where a containerised driver would.
 var labValues = []string{
 	"image.repository=cotenant.dev/plugin", "image.tag=dev", "image.pullPolicy=Never",
+	"mps.image.repository=cotenant.dev/mps", "mps.image.tag=dev", "mps.image.pullPolicy=Never",
 	"controller.image.repository=cotenant.dev/controller", "controller.image.tag=dev", "controller.image.pullPolicy=Never",
 	"nvidiaDriverRoot=/run/nvidia/driver",
 	"kubeletPlugin.containers.gpus.env[0].name=PROC_ROOT", "kubeletPlugin.containers.gpus.env[0].value=/driver-root/proc",
 	"kubeletPlugin.containers.gpus.env[1].name=SYS_ROOT", "kubeletPlugin.containers.gpus.env[1].value=/driver-root/sys",
+	"kubeletPlugin.containers.gpus.env[2].name=COTENANT_SIM_DEV", "kubeletPlugin.containers.gpus.env[2].value=/driver-root/dev",
 }
 
 // InstallCommand is the walkthrough's command line, for people.

@@ -110,7 +110,7 @@ func (l *Lab) Up(ctx context.Context, nodes ...Node) error {
 	if err := l.connect(ctx); err != nil {
 		return err
 	}
-	for _, image := range []string{"plugin", "controller"} {
+	for _, image := range []string{"plugin", "controller", "mps"} {
 		if _, err := l.cluster(ctx, "load-image", "--name", l.name, filepath.Join(l.Out(), "images", image+".tar")); err != nil {
 			return err
 		}

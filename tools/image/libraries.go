@@ -55,6 +55,31 @@ func (r *resolver) resolve(programs []program) (map[string][]byte, error) {
 	return r.found, nil
 }
 
+// named returns libraries by their names, for the kind of machine that the first of
+// the programs is for.
+func (r *resolver) named(names []string, programs []program) ([]program, error) {
+	var out []program
+	for _, name := range names {
+		for _, p := range programs {
+			file, err := elf.NewFile(bytes.NewReader(p.content))
+			if err != nil {
+				continue // a script, or data
+			}
+			at, content, err := r.find(name, file, "")
+			if err != nil {
+				return nil, err
+			}
+			r.found[at] = content
+			out = append(out, program{origin: filepath.Dir(at), content: content})
+			break
+		}
+	}
+	if len(out) < len(names) {
+		return nil, errors.New("libraries are asked for, and no file of the image is a program")
+	}
+	return out, nil
+}
+
 // needs notes what one ELF file needs and returns what of it is new.
 func (r *resolver) needs(p program) ([]program, error) {
 	if !bytes.HasPrefix(p.content, []byte(elf.ELFMAG)) {

@@ -19,9 +19,12 @@ type Spec struct {
 	Files     []File `json:"files,omitempty"`
 	// WithLibraries adds the dynamic loader and the shared libraries that the
 	// ELF programs among the files need, from the machine this runs on.
-	WithLibraries bool        `json:"withLibraries,omitempty"`
-	Directories   []Directory `json:"directories,omitempty"`
-	Links         []Link      `json:"links,omitempty"`
+	WithLibraries bool `json:"withLibraries,omitempty"`
+	// Libraries are more of them, by name: those of programs that the image runs and
+	// that are not in it.
+	Libraries   []string    `json:"libraries,omitempty"`
+	Directories []Directory `json:"directories,omitempty"`
+	Links       []Link      `json:"links,omitempty"`
 
 	Entrypoint []string          `json:"entrypoint,omitempty"`
 	Command    []string          `json:"command,omitempty"`

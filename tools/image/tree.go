@@ -63,8 +63,8 @@ func newTree(s Spec, source string) (tree, error) {
 			return nil, err
 		}
 	}
-	if s.WithLibraries {
-		if err := t.addLibraries(programs); err != nil {
+	if s.WithLibraries || len(s.Libraries) > 0 {
+		if err := t.addLibraries(programs, s.Libraries); err != nil {
 			return nil, err
 		}
 	}
@@ -89,8 +89,13 @@ func (t tree) add(at string, e entry) error {
 	return nil
 }
 
-func (t tree) addLibraries(programs []program) error {
-	libraries, err := newResolver().resolve(programs)
+func (t tree) addLibraries(programs []program, more []string) error {
+	r := newResolver()
+	named, err := r.named(more, programs)
+	if err != nil {
+		return err
+	}
+	libraries, err := r.resolve(append(programs, named...))
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -109,6 +111,15 @@ func (c *child) alive() bool {
 	default:
 		return true
 	}
+}
+
+// endsNow says whether it has ended, also if it is about to be reaped.
+func (c *child) endsNow() bool {
+	if _, err := os.Stat("/proc/" + strconv.Itoa(c.pid) + "/root/"); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	<-c.done
+	return true
 }
 
 // kill ends it at once, and returns when it is reaped.

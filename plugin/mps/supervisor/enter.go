@@ -5,9 +5,7 @@ package supervisor
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -93,16 +91,24 @@ func (e entry) arrange() error {
 
 // furnish gives a driver root what a container's own root has: a /tmp that is not
 // the driver's, since a pipe directory there would get into every container with
-// a GPU, and /proc.
+// a GPU, and /proc and /dev if it has none.
 func (e entry) furnish(at func(string) string) error {
+	if err := os.MkdirAll(at("/tmp"), 0o755); err != nil {
+		return fmt.Errorf("give it a /tmp: %w", err)
+	}
 	if err := unix.Mount("cotenant-mps", at("/tmp"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=16m,mode=1777"); err != nil {
 		return fmt.Errorf("give it a /tmp: %w", err)
 	}
-	if _, err := os.Stat(at("/proc/self")); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := unix.Mount("/proc", at("/proc"), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("give it a /proc: %w", err)
+	for dir, sample := range map[string]string{"/proc": "self", "/dev": "null"} {
+		if _, err := os.Lstat(at(filepath.Join(dir, sample))); err == nil {
+			continue
+		}
+		if err := os.MkdirAll(at(dir), 0o755); err != nil {
+			return fmt.Errorf("give it a %s: %w", dir, err)
+		}
+		if err := unix.Mount(dir, at(dir), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("give it a %s: %w", dir, err)
+		}
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ const (
 // apart marks the process that has a mount namespace for the tests.
 const apart = "COTENANT_TEST_APART"
 
-// programs is where the stand-ins of NVIDIA's programs are.
+// programs is where the stand-ins of NVIDIA's programs are. They are built if that
+// is not said.
 var programs = os.Getenv("COTENANT_TEST_PROGRAMS")
 
 func TestMain(m *testing.M) {
@@ -41,15 +42,18 @@ func TestMain(m *testing.M) {
 			fail(supervise(os.Args[2]))
 		}
 	}
-	switch {
-	case os.Getenv(apart) != "" || userns.Inside():
+	if os.Getenv(apart) != "" || userns.Inside() {
 		os.Exit(m.Run())
-	case os.Geteuid() != 0:
-		fail(build())
-		os.Exit(userns.Main(m))
 	}
-	fail(build())
-	os.Exit(inNamespace())
+	built, err := build()
+	fail(err)
+	run := inNamespace
+	if os.Geteuid() != 0 {
+		run = func() int { return userns.Main(m) }
+	}
+	code := run()
+	fail(os.RemoveAll(built))
+	os.Exit(code)
 }
 
 func fail(err error) {
@@ -86,9 +90,6 @@ func inNamespace() int {
 	cmd.Env = append(os.Environ(), apart+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
 	err := cmd.Run()
-	if err := os.RemoveAll(programs); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
 	var ee *exec.ExitError
 	if errors.As(err, &ee) {
 		return ee.ExitCode()
@@ -97,16 +98,19 @@ func inNamespace() int {
 	return 0
 }
 
-// build makes the stand-ins.
-func build() error {
+// build makes the stand-ins, unless they are there, and returns what is to be
+// removed.
+func build() (string, error) {
+	if programs != "" {
+		return "", nil
+	}
 	dir, err := os.MkdirTemp("", "mps-programs-")
 	if err != nil {
-		return err
+		return "", err
 	}
-	programs = dir
 	cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
 		"github.com/cotenant-dev/cotenant/test/sim/cmd/nvidia-cuda-mps-control", "github.com/cotenant-dev/cotenant/test/sim/cmd/nvidia-cuda-mps-server")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
-	return errors.Join(os.Setenv("COTENANT_TEST_PROGRAMS", dir), os.Chmod(dir, 0o755), cmd.Run())
+	return dir, errors.Join(os.Setenv("COTENANT_TEST_PROGRAMS", dir), os.Chmod(dir, 0o755), cmd.Run())
 }

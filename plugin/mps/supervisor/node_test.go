@@ -22,11 +22,12 @@ import (
 	"github.com/cotenant-dev/cotenant/plugin/mps"
 	"github.com/cotenant-dev/cotenant/sharing"
 	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/userns"
 )
 
 // node is a simulated machine with a driver root, and a place for a supervisor.
 type node struct {
-	t       *testing.T
+	t       testing.TB
 	machine *sim.Machine
 	cfg     Config
 	client  *mps.Client
@@ -34,12 +35,17 @@ type node struct {
 }
 
 // newNode makes one with two GPUs and NVIDIA's programs.
-func newNode(t *testing.T) *node {
+func newNode(t testing.TB) *node {
 	t.Helper()
 	// Short, since sockets are below it; and passable for any user.
 	dir, err := os.MkdirTemp("", "m")
 	ok(t, err)
-	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() {
+		// The mount points in a user namespace outlive the test, see userns.
+		if err := os.RemoveAll(dir); !userns.Inside() {
+			ok(t, err)
+		}
+	})
 	ok(t, os.Chmod(dir, 0o755))
 	if up := filepath.Dir(dir); up != "/tmp" {
 		ok(t, os.Chmod(up, 0o755))
@@ -118,15 +124,16 @@ func (n *node) start() (stop func()) {
 }
 
 // process runs a supervisor as a process.
-func (n *node) process() *exec.Cmd {
+func (n *node) process() *exec.Cmd { return n.processIn(0) }
+
+// processIn runs it in namespaces of its own.
+func (n *node) processIn(namespaces uintptr) *exec.Cmd {
 	n.t.Helper()
 	raw, err := json.Marshal(n.cfg)
 	ok(n.t, err)
 	cmd := exec.Command("/proc/self/exe", superviseWord, string(raw))
-	cmd.Stderr = os.Stderr
-	if testing.Verbose() {
-		cmd.Stdout = os.Stdout
-	}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	ok(n.t, cmd.Start())
 	n.t.Cleanup(func() {
 		if cmd.ProcessState == nil {
@@ -249,7 +256,7 @@ func (n *node) until(what string, is func() bool) {
 	}
 }
 
-func ok(t *testing.T, err error) {
+func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +264,7 @@ func ok(t *testing.T, err error) {
 }
 
 // says checks that an error names this.
-func says(t *testing.T, err error, words ...string) {
+func says(t testing.TB, err error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("no error; want one that says %q", words)

@@ -113,6 +113,9 @@ func (d *daemon) serve(ctx context.Context) phase {
 			d.broke(ctx, d.child.ended(), d.start)
 			return d.rest
 		case <-d.serverGone():
+			if d.child.endsNow() {
+				continue // the server of a daemon that ended goes after it
+			}
 			d.broke(ctx, fmt.Errorf("its server %d ended%s", d.server.pid, d.complaint()), d.revive)
 			return d.rest
 		case <-tick.C:
@@ -210,7 +213,8 @@ func (d *daemon) rest(ctx context.Context) phase {
 	case <-d.poke:
 		return d.heed(ctx, d.rest)
 	case <-ended:
-		d.next = d.start
+		d.next, d.cause = d.start, d.child.ended().Error()
+		d.show(func(s *mps.State) { s.Why = d.cause })
 		return d.rest
 	case <-time.After(time.Until(d.wake)):
 		if d.child == nil || !d.child.alive() {

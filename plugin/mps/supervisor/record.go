@@ -80,18 +80,28 @@ func openRecords(root string, now time.Time) (r *records, note string, err error
 var errNewer = errors.New("written by a newer release; run that one, or stop every daemon and remove the file")
 
 func parseState(root string, raw []byte) (state, error) {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return state{}, err
+	}
+	if head.Version > layout {
+		return state{}, fmt.Errorf("layout %d: %w", head.Version, errNewer)
+	}
+	if head.Version != layout {
+		return state{}, fmt.Errorf("layout %d", head.Version)
+	}
 	var st state
 	if err := json.Unmarshal(raw, &st); err != nil {
 		return state{}, err
 	}
-	if st.Version > layout {
-		return state{}, fmt.Errorf("layout %d: %w", st.Version, errNewer)
-	}
-	if st.Version != layout {
-		return state{}, fmt.Errorf("layout %d", st.Version)
-	}
 	for id, r := range st.Daemons {
-		if err := errors.Join(mps.CheckID(root, id), r.Settings.Check()); err != nil {
+		if err := mps.CheckID(root, id); err != nil {
+			return state{}, err
+		}
+		// What is being stopped may never have had any.
+		if err := r.Settings.Check(); err != nil && !r.Stopping {
 			return state{}, err
 		}
 	}

@@ -185,7 +185,9 @@ func TestFatalFault(t *testing.T) {
 	if err := c.Fault(); err == nil {
 		t.Fatal("no fault")
 	}
-	n.state(d.ID, "is broken", func(s mps.State) bool { return !s.Ready && strings.Contains(s.Why, "fatal fault") && s.BrokenSince != nil })
+	n.state(d.ID, "is broken", func(s mps.State) bool {
+		return !s.Ready && strings.Contains(s.Why, "fatal fault") && s.BrokenSince != nil
+	})
 	ok(t, c.Close())
 	n.state(d.ID, "is ready", func(s mps.State) bool { return s.Ready && s.BrokenSince == nil })
 }
@@ -233,7 +235,9 @@ func TestWatch(t *testing.T) {
 	stop()
 	hear("away", func(s sharing.Supervision) bool { return !s.Up && len(s.Daemons) == 0 })
 	n.start()
-	hear("back again", func(s sharing.Supervision) bool { return s.Up && s.Daemons[d.ID].Ready && s.Daemons[d.ID].Restarts == 2 })
+	hear("back again", func(s sharing.Supervision) bool {
+		return s.Up && s.Daemons[d.ID].Ready && s.Daemons[d.ID].Restarts == 2
+	})
 	cancel()
 	<-gone
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -37,45 +36,58 @@ func (d *daemon) answers(ctx context.Context) error {
 	}
 }
 
+// limits are the defaults of a daemon: what to set, and as what it is read back.
+func (d *daemon) limits() (set []string, back []reading) {
+	if p := d.settings.ActiveThreadPercentage; p > 0 {
+		set = append(set, fmt.Sprintf("set_default_active_thread_percentage %d", p))
+		back = append(back, reading{"get_default_active_thread_percentage", float64(p), parsePercentage})
+	}
+	for position, mib := range d.settings.PinnedMemoryMiB {
+		if mib > 0 {
+			set = append(set, fmt.Sprintf("set_default_device_pinned_mem_limit %d %dM", position, mib))
+			back = append(back, reading{fmt.Sprintf("get_default_device_pinned_mem_limit %d", position), float64(mib), parseMiB})
+		}
+	}
+	return set, back
+}
+
+// reading is a command, and the answer that it is to have.
+type reading struct {
+	command string
+	want    float64
+	parse   func(string) (float64, error)
+}
+
 // limit sets the defaults, which reach the servers that are started later, and
 // reads each back: a daemon that does not take a limit must not serve.
 func (d *daemon) limit(ctx context.Context) error {
-	if p := d.settings.ActiveThreadPercentage; p > 0 {
-		if err := d.set(ctx, float64(p), parsePercentage, strconv.Itoa(p), "default_active_thread_percentage"); err != nil {
-			return err
-		}
+	set, back := d.limits()
+	if len(set) == 0 {
+		return nil
 	}
-	for position, mib := range d.settings.PinnedMemoryMiB {
-		if mib == 0 {
-			continue
-		}
-		err := d.set(ctx, float64(mib), parseMiB, strconv.FormatInt(mib, 10)+"M", "default_device_pinned_mem_limit", strconv.Itoa(position))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *daemon) set(ctx context.Context, want float64, parse func(string) (float64, error), text string, what ...string) error {
-	name := strings.Join(what, " ")
-	if _, err := d.child.say(ctx, d.cfg.Command, "set_"+name, text); err != nil {
+	if _, err := d.child.say(ctx, d.cfg.Command, set...); err != nil {
 		return fmt.Errorf("set its limits: %w", err)
 	}
-	return d.readBack(ctx, want, parse, name)
+	return d.readBack(ctx, back...)
 }
 
-func (d *daemon) readBack(ctx context.Context, want float64, parse func(string) (float64, error), what string) error {
-	answer, err := d.child.say(ctx, d.cfg.Command, "get_"+what)
+func (d *daemon) readBack(ctx context.Context, all ...reading) error {
+	var commands []string
+	for _, r := range all {
+		commands = append(commands, r.command)
+	}
+	answers, err := d.child.each(ctx, d.cfg.Command, commands...)
 	if err != nil {
 		return fmt.Errorf("read its limits back: %w", err)
 	}
-	got, err := parse(answer)
-	if err != nil {
-		return fmt.Errorf("read its limits back: get_%s: %w", what, err)
-	}
-	if !same(want, got) {
-		return fmt.Errorf("read its limits back: get_%s: it was set to %g and is %s; this driver does not take the limit", what, want, oneLine(answer))
+	for i, r := range all {
+		got, err := r.parse(answers[i])
+		if err != nil {
+			return fmt.Errorf("read its limits back: %s: %w", r.command, err)
+		}
+		if !same(r.want, got) {
+			return fmt.Errorf("read its limits back: %s: it was set to %g and is %s; this driver does not take the limit", r.command, r.want, oneLine(answers[i]))
+		}
 	}
 	return nil
 }
@@ -88,7 +100,7 @@ func (d *daemon) serveAll(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Command, fmt.Errorf("no server within %s", d.cfg.Command))
 	defer cancel()
-	if _, err := d.child.say(ctx, d.cfg.Command, "start_server", "-uid", "0"); err != nil {
+	if _, err := d.child.say(ctx, d.cfg.Command, "start_server -uid 0"); err != nil {
 		return fmt.Errorf("start its server: %w", err)
 	}
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
@@ -117,7 +129,7 @@ func (d *daemon) activeServer(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for _, pid := range pids {
-		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status", strconv.Itoa(pid))
+		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status "+strconv.Itoa(pid))
 		if err != nil {
 			return 0, err
 		}
@@ -131,7 +143,7 @@ func (d *daemon) activeServer(ctx context.Context) (int, error) {
 // keep watches a server, after it was seen to have the limit that was set.
 func (d *daemon) keep(ctx context.Context, pid int) error {
 	if p := d.settings.ActiveThreadPercentage; p > 0 {
-		if err := d.readBack(ctx, float64(p), parsePercentage, "active_thread_percentage "+strconv.Itoa(pid)); err != nil {
+		if err := d.readBack(ctx, reading{"get_active_thread_percentage " + strconv.Itoa(pid), float64(p), parsePercentage}); err != nil {
 			return err
 		}
 	}
@@ -163,7 +175,7 @@ func (d *daemon) census(ctx context.Context) (clients int, wrong string, err err
 		return 0, "", fmt.Errorf("get_server_list: %w", err)
 	}
 	for _, pid := range servers {
-		answer, err := d.child.say(ctx, d.cfg.Command, "get_client_list", strconv.Itoa(pid))
+		answer, err := d.child.say(ctx, d.cfg.Command, "get_client_list "+strconv.Itoa(pid))
 		if err != nil {
 			return 0, "", err
 		}
@@ -172,7 +184,7 @@ func (d *daemon) census(ctx context.Context) (clients int, wrong string, err err
 			return 0, "", fmt.Errorf("get_client_list: %w", err)
 		}
 		clients += len(pids)
-		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status", strconv.Itoa(pid))
+		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status "+strconv.Itoa(pid))
 		if err != nil {
 			return 0, "", err
 		}

@@ -70,7 +70,7 @@ func (d *daemon) connected(ctx context.Context) int {
 func (d *daemon) quit(ctx context.Context) error {
 	if d.child != nil && d.child.alive() {
 		seconds := max(1, int(d.cfg.Quit/time.Second))
-		if _, err := d.child.say(ctx, d.cfg.Quit+d.cfg.Command, "quit", "-t", strconv.Itoa(seconds)); err != nil {
+		if _, err := d.child.say(ctx, d.cfg.Quit+d.cfg.Command, "quit -t "+strconv.Itoa(seconds)); err != nil {
 			klog.FromContext(ctx).Info("The daemon does not quit and is ended", "why", err.Error())
 		} else {
 			select {

@@ -80,9 +80,12 @@ func (t T) Use(manifests string) {
 		if group, _, _ := strings.Cut(obj.GetAPIVersion(), "/"); strings.Contains(group, ".") {
 			kind += "." + group
 		}
-		name := obj.GetName()
+		args := []string{"delete", "--ignore-not-found", "--wait", kind, obj.GetName()}
+		if ns := obj.GetNamespace(); ns != "" {
+			args = append(args, "-n", ns)
+		}
 		t.Cleanup(func() {
-			_, err := t.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait", kind, name)
+			_, err := t.Kubectl(context.Background(), args...)
 			t.OK(err)
 		})
 	}

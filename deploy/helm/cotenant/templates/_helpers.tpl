@@ -56,6 +56,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
 
+{{- define "cotenant.mpsImage" -}}
+{{- printf "%s:%s" .Values.mps.image.repository .Values.mps.image.tag -}}
+{{- end -}}
+
 {{- define "cotenant.controllerImage" -}}
 {{- $tag := coalesce .Values.controller.image.tag .Values.image.tag .Chart.AppVersion -}}
 {{- printf "%s:%s" .Values.controller.image.repository $tag -}}
