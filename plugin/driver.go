@@ -37,6 +37,9 @@ type Config struct {
 	// Retire overrides how long a device that is no longer offered stays; the zero
 	// value means 2 min, and 10 min between two looks through all claims.
 	Retire sharing.Patience
+	// AnswerWithin overrides how long a call of the kubelet waits for its claim; 0
+	// means 30 s.
+	AnswerWithin time.Duration
 }
 
 // Driver is the node plugin. Make it with New, then Run it once.
@@ -71,6 +74,9 @@ type Driver struct {
 func New(cfg Config) *Driver {
 	if cfg.LookEvery == 0 {
 		cfg.LookEvery = lookEvery
+	}
+	if cfg.AnswerWithin == 0 {
+		cfg.AnswerWithin = answerWithin
 	}
 	if cfg.Retire == (sharing.Patience{}) {
 		cfg.Retire = retirePatience

@@ -45,7 +45,7 @@ func (d *Driver) prepareOne(ctx context.Context, rc *resourceapi.ResourceClaim) 
 		log.Info("Claim refused", "reason", err.Error())
 		return kubeletplugin.PrepareResult{Err: err}
 	}
-	within, cancel := context.WithTimeout(ctx, answerWithin)
+	within, cancel := context.WithTimeout(ctx, d.cfg.AnswerWithin)
 	defer cancel()
 	grant, err := d.flights.fly(within, d.base, claim.UID, preparing, func(ctx context.Context) (sharing.Grant, error) {
 		return d.pipe.prepare(ctx, claim)
@@ -97,7 +97,7 @@ func (d *Driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 
 func (d *Driver) unprepareOne(ctx context.Context, c kubeletplugin.NamespacedObject) error {
 	log := klog.FromContext(ctx).WithValues("claim", c.String(), "claimUID", c.UID)
-	within, cancel := context.WithTimeout(ctx, answerWithin)
+	within, cancel := context.WithTimeout(ctx, d.cfg.AnswerWithin)
 	defer cancel()
 	_, err := d.flights.fly(within, d.base, string(c.UID), releasing, func(ctx context.Context) (sharing.Grant, error) {
 		return sharing.Grant{}, d.pipe.unprepare(ctx, string(c.UID))

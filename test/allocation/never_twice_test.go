@@ -30,12 +30,14 @@ type history struct {
 	scheduler *scheduler.Scheduler
 	serial    int
 	counts    map[string]int
+	// shares is how many there are of a shared device.
+	shares map[string]int
 }
 
 // The allocator, fed with every state that is ever published, never hands out one
-// piece of silicon twice: not while claims come and go, not across restarts and
-// reboots, policy edits, instances that somebody makes by hand, and gates that go
-// off and on.
+// piece of silicon twice, and no more shares of one than there are: not while claims
+// come and go, not across restarts and reboots, policy edits, instances that somebody
+// makes by hand, a supervisor that goes away, and gates that go off and on.
 func TestSiliconIsNeverHandedOutTwice(t *testing.T) {
 	nodes := [][]string{{"H100-80", "H100-80"}, {"A100-40", "H100-80", "T4"}, {"RTX-PRO-6000", "A30-24"}, {"A30-24", "B200-180"}}
 	for i, products := range nodes {
@@ -45,8 +47,9 @@ func TestSiliconIsNeverHandedOutTwice(t *testing.T) {
 				T: t, node: newNode(t, products...), random: rand.New(rand.NewSource(int64(i))),
 				scheduler: scheduler.New(nodeName, scheduler.Classes{
 					"gpu.nvidia.com": scheduler.Class("gpu.nvidia.com", `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`),
+					"share":          scheduler.Class("share", `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu-share"`),
 					"mig.nvidia.com": scheduler.Class("mig.nvidia.com", `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "mig"`),
-				}), counts: map[string]int{},
+				}), counts: map[string]int{}, shares: map[string]int{},
 			}
 			if i%2 == 1 { // of two modes that a reset changes, the one with partitions
 				h.gpus[0].MIGMode = sharing.MIGMode{On: true, Pending: true}
@@ -55,7 +58,7 @@ func TestSiliconIsNeverHandedOutTwice(t *testing.T) {
 				h.event()
 			}
 			t.Log("events: ", h.counts)
-			for _, kind := range []string{"allocated", "prepared", "released", "policy", "restarted", "foreign", "withdrawn", "rebooted", "gates"} {
+			for _, kind := range []string{"allocated", "prepared", "released", "policy", "restarted", "foreign", "withdrawn", "rebooted", "gates", "share", "shared", "supervisor"} {
 				if h.counts[kind] == 0 {
 					t.Errorf("no event %q in this history: it proves nothing about it", kind)
 				}
@@ -67,7 +70,7 @@ func TestSiliconIsNeverHandedOutTwice(t *testing.T) {
 func (h *history) event() {
 	h.now += h.random.Int63n(60)
 	if !h.cluster.Can.Partitions && h.random.Intn(8) == 0 {
-		h.cluster.Can = sharing.Abilities{Partitions: true}
+		h.cluster.Can = sharing.Abilities{Partitions: true, Shares: true}
 	}
 	switch p := h.random.Intn(100); {
 	case p < 40:
@@ -84,6 +87,9 @@ func (h *history) event() {
 		h.somebody()
 	case p < 96:
 		h.reboot()
+	case p < 97:
+		h.counts["supervisor"]++
+		h.has.MPS.Up = !h.has.MPS.Up
 	case p < 98:
 		h.counts["gates"]++
 		h.cluster.Can = sharing.Abilities{}
@@ -106,7 +112,7 @@ func listedCount[L any](listed map[string][]L) int {
 // allocate asks for something at random.
 func (h *history) allocate() {
 	h.serial++
-	class := []string{"gpu.nvidia.com", "mig.nvidia.com", "mig.nvidia.com", "mig.nvidia.com"}[h.random.Intn(4)]
+	class := []string{"gpu.nvidia.com", "mig.nvidia.com", "mig.nvidia.com", "share", "share"}[h.random.Intn(5)]
 	var conditions []string
 	if class == "mig.nvidia.com" && h.random.Intn(4) > 0 {
 		prefix := []string{"1g.", "2g.", "3g.", "4g.", "7g."}[h.random.Intn(5)]
@@ -123,6 +129,7 @@ func (h *history) allocate() {
 		return
 	}
 	h.counts["allocated"]++
+	h.counts[class]++
 	c.Status.Allocation = got
 	h.claims[c.Name] = c
 }
@@ -160,6 +167,9 @@ func (h *history) edit() {
 	h.counts["policy"]++
 	choices := [][]v1alpha1.Offer{
 		offers(true, false, "*"), offers(true, true), offers(false, true, "1g.10gb", "3g.40gb", "1g.5gb"), offers(false, false, "*"), offers(true, true, "2g.20gb", "2g.48gb"),
+		append(offers(true, true, "1g.10gb", "1g.5gb"), shared("half", v1alpha1.MPS, 2), shared("turns", v1alpha1.TimeSlicing, 3)),
+		append(offers(true, false), shared("half", v1alpha1.MPS, 3)), {shared("turns", v1alpha1.TimeSlicing, 4)},
+		append(offers(false, false, "*"), shared("half", v1alpha1.MPS, 2)),
 	}
 	p := v1alpha1.SharingPolicy{Spec: v1alpha1.SharingPolicySpec{Offers: choices[h.random.Intn(len(choices))]}}
 	p.Name = "p"
@@ -220,13 +230,25 @@ func (h *history) reboot() {
 func (h *history) disjoint() {
 	h.Helper()
 	owner := map[silicon]string{}
+	shares := map[string]int{}
+	for name, s := range sharing.SharedSlots(h.listed) {
+		h.shares[name] = s.Shares // and what was once listed keeps what it had
+	}
 	for _, name := range slices.Sorted(maps.Keys(h.claims)) {
 		for _, r := range h.claims[name].Status.Allocation.Devices.Results {
-			for _, s := range h.of(h, r.Device) {
-				if other, taken := owner[s]; taken {
-					h.Fatalf("memory slice %d of %s is allocated to %s and to %s (%s)", s.slice, s.gpu, other, name, r.Device)
+			who := name + " (" + r.Device + ")"
+			if r.ShareID != nil {
+				who = r.Device // whose sharers own it together
+				if shares[r.Device]++; shares[r.Device] > h.shares[r.Device] {
+					h.Fatalf("%d shares of %s are allocated, and it has %d", shares[r.Device], r.Device, h.shares[r.Device])
 				}
-				owner[s] = name + " (" + r.Device + ")"
+				h.counts["shared"] = max(h.counts["shared"], shares[r.Device]-1)
+			}
+			for _, s := range h.of(h, r.Device) {
+				if other, taken := owner[s]; taken && other != who {
+					h.Fatalf("memory slice %d of %s is allocated to %s and to %s", s.slice, s.gpu, other, who)
+				}
+				owner[s] = who
 			}
 		}
 	}

@@ -28,6 +28,7 @@ type node struct {
 	records map[string]sharing.Record
 	claims  map[string]*resourceapi.ResourceClaim
 	cluster sharing.Cluster
+	has     sharing.Means
 	now     int64
 	boot    int
 }
@@ -36,7 +37,8 @@ func newNode(t testing.TB, products ...string) *node {
 	n := &node{
 		known: map[string]sharing.Known{}, listed: map[string][]sharing.Listed{}, records: map[string]sharing.Record{},
 		claims: map[string]*resourceapi.ResourceClaim{}, now: 1_000_000,
-		cluster: sharing.Cluster{Can: sharing.Abilities{Partitions: true}},
+		cluster: sharing.Cluster{Can: sharing.Abilities{Partitions: true, Shares: true}},
+		has:     sharing.Means{MPS: sharing.Supervision{Up: true, MultiUser: true}},
 	}
 	for i, name := range products {
 		n.gpus = append(n.gpus, gpu(t, i, name))
@@ -53,7 +55,7 @@ func gpu(t testing.TB, index int, name string) sharing.Present {
 	}
 	g := sharing.Present{GPU: sharing.GPU{
 		Address: fmt.Sprintf("0000:%02d:00.0", index), UUID: fmt.Sprintf("GPU-%d", index), Minor: index,
-		Product: p.Name, Architecture: p.Architecture, MemoryBytes: p.MemoryMiB << 20,
+		Product: p.Name, Architecture: p.Architecture, MemoryBytes: p.MemoryMiB << 20, ComputeCapability: "8.0.0", CUDAVersion: "13.0.0",
 	}}
 	if geometry := p.Geometry(); len(geometry) > 0 {
 		g.MIG = &sharing.MIG{Switchable: !p.MIGNeedsReset, Geometry: geometry}
@@ -77,7 +79,7 @@ func (n *node) look() []*resourceapi.ResourceSlice {
 		n.known[k.Address] = k
 	}
 	sharing.Classify(devices, n.holds())
-	offerings := sharing.Offerings(devices, n.cluster, sharing.Standing{Listed: n.listed, Now: n.now})
+	offerings := sharing.Offerings(devices, n.cluster, sharing.Standing{Listed: n.listed, Has: n.has, Now: n.now})
 	maps.Copy(n.listed, sharing.News(n.listed, offerings))
 	return resourceSlices(sharing.Publish(offerings, n.cluster.Can))
 }
@@ -130,9 +132,13 @@ func (n *node) devices() map[string]sharing.Device {
 func (n *node) prepare(c *resourceapi.ResourceClaim) error {
 	claim := sharing.Claim{UID: string(c.UID), Namespace: c.Namespace, Name: c.Name}
 	for _, r := range c.Status.Allocation.Devices.Results {
-		claim.Asks = append(claim.Asks, sharing.Ask{Request: r.Request, Device: r.Device})
+		ask := sharing.Ask{Request: r.Request, Device: r.Device}
+		if r.ShareID != nil {
+			ask.Share = string(*r.ShareID)
+		}
+		claim.Asks = append(claim.Asks, ask)
 	}
-	rec, err := sharing.Acquire(sharing.Node{Pool: nodeName, Devices: n.devices(), Holds: n.holds()}, claim)
+	rec, err := sharing.Acquire(sharing.Node{Pool: nodeName, Devices: n.devices(), Holds: n.holds(), Slots: sharing.SharedSlots(n.listed)}, claim)
 	if err != nil {
 		return err
 	}
@@ -185,7 +191,7 @@ func (n *node) foreign(g *sharing.Present, p mig.Partition) {
 		return
 	}
 	for _, h := range n.holds() {
-		if h.Slot == fmt.Sprintf("gpu-%d", g.Minor) {
+		if sharing.GPUOf(h.Slot) == fmt.Sprintf("gpu-%d", g.Minor) && sharing.TypeOf(h.Slot) != "mig" {
 			return // the mode cannot change under a container
 		}
 	}
@@ -215,7 +221,7 @@ func (n *node) of(t testing.TB, device string) []silicon {
 		if g.MIG != nil {
 			units = g.MIG.Geometry.Units()
 		}
-		if device == name {
+		if device == name || sharing.GPUOf(device) == name && sharing.TypeOf(device) == "gpu-share" {
 			return run(name, 0, units)
 		}
 		if g.MIG == nil {
@@ -238,6 +244,11 @@ func run(gpu string, start, size int) []silicon {
 		out = append(out, silicon{gpu, start + i})
 	}
 	return out
+}
+
+// shared is an offer of as many shares, by MPS or in turns.
+func shared(name string, mode v1alpha1.SharingMode, shares int32) v1alpha1.Offer {
+	return v1alpha1.Offer{Name: name, Device: v1alpha1.OfferDevice{Type: v1alpha1.DeviceGPU}, Sharing: &v1alpha1.OfferSharing{Mode: mode, Shares: shares}}
 }
 
 func offers(whole, existing bool, profiles ...string) []v1alpha1.Offer {

@@ -152,6 +152,33 @@ func (n *node) neverServes(c *resourceapi.ResourceClaim) {
 	same(n.t, "records", n.records(), map[string]string{})
 }
 
+// A start that takes longer than the kubelet waits is not begun anew by its next
+// call: each of them is told what is waited for, and one of them gets the grant. make
+// bench does it with a start of a minute.
+func TestSlowStartConverges(t *testing.T) {
+	n := newNode(t, []string{"H100-80"})
+	n.kinds.set(everything())
+	n.answer = 50 * time.Millisecond
+	n.start()
+	c := n.mpsClaim("c", fiftyMPS, "gpu-0")
+	serve := n.daemons.hang(string(c.UID))
+	for range 3 {
+		_, err := n.P(c)
+		refused(t, err, "still starting the MPS control daemon "+string(c.UID), "the kubelet tries again")
+	}
+	_, err := n.P(n.claim("next", "gpu-0"))
+	refused(t, err, "still waiting for another claim on the GPU at")
+	serve()
+	n.await(func() string {
+		if _, err := n.P(c); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	started, stopped := n.daemons.counted()
+	same(t, "daemons started and stopped", []int{started, stopped}, []int{1, 0})
+}
+
 // A GPU is never left in the exclusive mode (dra-driver-nvidia-gpu#1262, #1270).
 func TestF38ComputeModeIsRestored(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {

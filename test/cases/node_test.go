@@ -58,6 +58,7 @@ type node struct {
 	daemons   *daemons
 	lookEvery time.Duration
 	retire    sharing.Patience
+	answer    time.Duration
 
 	store  *journal.Journal
 	driver *plugin.Driver
@@ -242,7 +243,7 @@ func (n *node) launch() error {
 		NodeName: n.name, Paths: n.paths, Client: n.client, GPUs: session, Specs: specs,
 		Intervals: timeslice.New(n.paths.DriverRoot, load), Daemons: n.daemons,
 		Records: store, Memory: store, LookEvery: n.lookEvery,
-		Kinds: n.kinds, Match: selector.New().Match, Retire: n.retire,
+		Kinds: n.kinds, Match: selector.New().Match, Retire: n.retire, AnswerWithin: n.answer,
 	})
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(n.t, ktesting.NewConfig())))
 	n.cancel, n.done = cancel, make(chan error, 1)

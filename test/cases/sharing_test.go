@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cotenant-dev/cotenant/sharing"
 	"github.com/cotenant-dev/cotenant/test/sim"
@@ -230,4 +231,84 @@ func TestF95SharesAtOnce(t *testing.T) {
 			t.Fatalf("round %d: %d daemons started, %d stopped, compute mode %d", round, started, stopped, n.compute(0))
 		}
 	}
+}
+
+// A daemon that died is said everywhere: a taint while it does not serve, GPUNode,
+// and an event to each claim whose containers were its clients. Who comes meanwhile
+// waits; who goes, goes.
+func TestBrokenDaemonIsSaid(t *testing.T) {
+	n := newSharedNode(t, []string{"H100-80"}, quarterByMPS())
+	n.awaitShares("quarter")
+	a, b := n.schedule("a", of("r", "quarter")), n.schedule("b", of("r", "quarter"))
+	for _, c := range []*resourceapi.ResourceClaim{a, b} {
+		_, err := n.P(c)
+		ok(t, err)
+	}
+	slot := deviceOf(a)
+	writes := n.writes.count()
+	n.daemons.kill(slot, "it ended: signal: killed")
+	n.awaitTaint(slot, "cotenant.dev/broken")
+	n.await(func() string {
+		status, _ := n.kinds.reported()
+		if s := status.GPUs[0].Shares[0]; s.Broken != "it ended: signal: killed" || s.Restarts != 1 {
+			return fmt.Sprintf("GPUNode: %+v", s)
+		}
+		events, err := n.client.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		ok(t, err)
+		about := map[string]string{}
+		for _, e := range events.Items {
+			about[e.InvolvedObject.Kind+" "+e.InvolvedObject.Name] = e.Reason
+		}
+		if len(about) != 2 || about["ResourceClaim a"] != "GPUNeighbourFault" || about["ResourceClaim b"] != "GPUNeighbourFault" {
+			return fmt.Sprintf("events: %v", about)
+		}
+		return ""
+	})
+	if c := n.schedule("c", of("r", "quarter")); c != nil {
+		t.Errorf("%s is handed out though its daemon is dead", deviceOf(c))
+	}
+	n.finish(b)
+	n.daemons.restore(slot)
+	n.awaitDevices(slot)
+	same(t, "writes for going and coming", n.writes.count()-writes, 2)
+	_, err := n.P(n.schedule("d", of("r", "quarter")))
+	ok(t, err)
+	started, _ := n.daemons.counted()
+	same(t, "daemons started", started, 1)
+
+	n.daemons.set(func(d *daemons) { d.sup.Up, d.sup.Why = false, "nothing listens" })
+	n.awaitTaint(slot, "cotenant.dev/broken")
+	_, err = n.P(n.shareClaim("e", slot))
+	refused(t, err, "nothing listens")
+	same(t, "records", len(n.records()), 2)
+	n.daemons.set(func(d *daemons) { d.sup.Up, d.sup.Why = true, "" })
+	n.awaitDevices(slot)
+}
+
+// A reboot ends daemons and settings: the records are forgotten, and who is prepared
+// again has everything made again, of which the value before is the new one.
+func TestRebootWithShares(t *testing.T) {
+	n := newSharedNode(t, []string{"H100-80", "H100-80"}, quarterByMPS(), eighthInTurns("Long"))
+	n.awaitShares("quarter", "eighth")
+	n.preset(0, func(g *sim.GPU) { g.TimeSlice = 2 })
+	a, b := n.schedule("a", of("r", "quarter")), n.schedule("b", of("r", "eighth"))
+	for _, c := range []*resourceapi.ResourceClaim{a, b} {
+		_, err := n.P(c)
+		ok(t, err)
+	}
+	n.daemons.set(func(d *daemons) { d.wanted, d.sup.Daemons = map[string]sharing.Daemon{}, nil })
+	n.reboot()
+	same(t, "records after the reboot", n.records(), map[string]string{})
+	ok(t, n.U(b)) // its pod is gone
+	n.deleteClaim(b)
+	_, err := n.P(a)
+	ok(t, err)
+	same(t, "compute mode", n.compute(1), sim.ComputeExclusiveProcess)
+	b = n.schedule("b2", of("r", "eighth"))
+	_, err = n.P(b)
+	ok(t, err)
+	same(t, "interval", n.turns(0), 3)
+	n.finish(a)
+	n.finish(b)
+	same(t, "at the end", []int{n.turns(0), n.compute(0), n.compute(1)}, []int{0, sim.ComputeDefault, sim.ComputeDefault})
 }

@@ -83,8 +83,8 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// A supervisor that was killed left daemons, sockets and mounts, and a start in
-// the middle. The next one has all of that serve again.
+// A supervisor that was killed left daemons, sockets and mounts. The next one has
+// all of them serve again.
 func TestKilledSupervisor(t *testing.T) {
 	n := newNode(t)
 	first := n.process()
@@ -111,17 +111,7 @@ func TestKilledSupervisor(t *testing.T) {
 	if s := n.servers(); len(s) != 2 {
 		t.Errorf("servers %+v", s)
 	}
-	all, err := mounts()
-	ok(t, err)
-	seen := map[string]bool{}
-	for _, m := range all {
-		if strings.HasPrefix(m.source, source) {
-			if seen[m.point] {
-				t.Errorf("%s is mounted twice", m.point)
-			}
-			seen[m.point] = true
-		}
-	}
+	n.mountedOnce()
 	for _, id := range []string{d.ID, other.ID} {
 		ok(t, n.client.Stop(t.Context(), id))
 		n.until("nothing is left", func() bool { _, err := os.Lstat(filepath.Join(n.cfg.Root, id)); return errors.Is(err, os.ErrNotExist) })

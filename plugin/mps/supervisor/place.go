@@ -55,7 +55,7 @@ func (p place) make() error {
 		}
 	}
 	// Servers of several users write here.
-	if err := os.Chmod(p.logs, 0o1777); err != nil {
+	if err := os.Chmod(p.logs, os.ModeSticky|0o777); err != nil {
 		return fmt.Errorf("make its directories: %w", err)
 	}
 	if err := p.mount(p.shm, "size="+p.cfg.ShmSize+","+shmBounds); err != nil {
@@ -165,8 +165,7 @@ func (p place) remove() error {
 	return nil
 }
 
-// unmount takes away every mount on a point; earlier releases of a driver are
-// known to have stacked them.
+// unmount takes away every mount on a point: somebody may have stacked them.
 func unmount(point string) error {
 	for {
 		all, err := mounts()

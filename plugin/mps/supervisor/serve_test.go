@@ -142,6 +142,9 @@ func TestDirectories(t *testing.T) {
 			t.Errorf("%s has the mode %v", dir, info.Mode())
 		}
 	}
+	if info, err := os.Stat(filepath.Join(n.cfg.Logs, d.ID)); err != nil || info.Mode() != os.ModeDir|os.ModeSticky|0o777 {
+		t.Errorf("the logs: %v, %v", info.Mode(), err)
+	}
 	if info, err := os.Stat(n.cfg.Socket); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket: %v, %v", info.Mode(), err)
 	}

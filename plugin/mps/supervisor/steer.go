@@ -36,62 +36,6 @@ func (d *daemon) answers(ctx context.Context) error {
 	}
 }
 
-// limits are the defaults of a daemon: what to set, and as what it is read back.
-func (d *daemon) limits() (set []string, back []reading) {
-	if p := d.settings.ActiveThreadPercentage; p > 0 {
-		set = append(set, fmt.Sprintf("set_default_active_thread_percentage %d", p))
-		back = append(back, reading{"get_default_active_thread_percentage", float64(p), parsePercentage})
-	}
-	for position, mib := range d.settings.PinnedMemoryMiB {
-		if mib > 0 {
-			set = append(set, fmt.Sprintf("set_default_device_pinned_mem_limit %d %dM", position, mib))
-			back = append(back, reading{fmt.Sprintf("get_default_device_pinned_mem_limit %d", position), float64(mib), parseMiB})
-		}
-	}
-	return set, back
-}
-
-// reading is a command, and the answer that it is to have.
-type reading struct {
-	command string
-	want    float64
-	parse   func(string) (float64, error)
-}
-
-// limit sets the defaults, which reach the servers that are started later, and
-// reads each back: a daemon that does not take a limit must not serve.
-func (d *daemon) limit(ctx context.Context) error {
-	set, back := d.limits()
-	if len(set) == 0 {
-		return nil
-	}
-	if _, err := d.child.say(ctx, d.cfg.Command, set...); err != nil {
-		return fmt.Errorf("set its limits: %w", err)
-	}
-	return d.readBack(ctx, back...)
-}
-
-func (d *daemon) readBack(ctx context.Context, all ...reading) error {
-	var commands []string
-	for _, r := range all {
-		commands = append(commands, r.command)
-	}
-	answers, err := d.child.each(ctx, d.cfg.Command, commands...)
-	if err != nil {
-		return fmt.Errorf("read its limits back: %w", err)
-	}
-	for i, r := range all {
-		got, err := r.parse(answers[i])
-		if err != nil {
-			return fmt.Errorf("read its limits back: %s: %w", r.command, err)
-		}
-		if !same(r.want, got) {
-			return fmt.Errorf("read its limits back: %s: it was set to %g and is %s; this driver does not take the limit", r.command, r.want, oneLine(answers[i]))
-		}
-	}
-	return nil
-}
-
 // serveAll starts the server of a daemon for several users, so that it has the
 // GPU, which may be for one process only, before any client or anybody else.
 func (d *daemon) serveAll(ctx context.Context) error {
@@ -193,43 +137,4 @@ func (d *daemon) census(ctx context.Context) (clients int, wrong string, err err
 		}
 	}
 	return clients, wrong, nil
-}
-
-// watched is a server, and a channel that is closed when it has ended.
-type watched struct {
-	pid  int
-	gone chan struct{}
-	stop context.CancelFunc
-}
-
-func watch(pid int) (*watched, error) {
-	p, err := openProcess(pid)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	w := &watched{pid: pid, gone: make(chan struct{}), stop: cancel}
-	go func() {
-		defer p.close()
-		if p.wait(ctx) == nil {
-			close(w.gone)
-		}
-	}()
-	return w, nil
-}
-
-// dismiss ends the watch over a server.
-func (d *daemon) dismiss() {
-	if d.server != nil {
-		d.server.stop()
-	}
-	d.server = nil
-}
-
-// serverGone is nil, which is never ready, when there is no server to watch.
-func (d *daemon) serverGone() <-chan struct{} {
-	if d.server == nil {
-		return nil
-	}
-	return d.server.gone
 }
