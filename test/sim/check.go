@@ -57,6 +57,10 @@ func (g GPU) check(nextOrdinal int) error {
 		return fmt.Errorf("GPU %s: NUMA node %d is below -1", g.UUID, g.NUMA)
 	case g.Ordinal < 0 || g.Ordinal >= nextOrdinal:
 		return fmt.Errorf("GPU %s: ordinal %d is not below the next, %d", g.UUID, g.Ordinal, nextOrdinal)
+	case g.TimeSlice < TimeSliceDefault || g.TimeSlice > TimeSliceLong || g.TimeSlice != TimeSliceDefault && (!p.TimeSlice || g.MIG.Current):
+		return fmt.Errorf("GPU %s: time-slice %d does not exist, or not on a %s with MIG %t", g.UUID, g.TimeSlice, g.Product, g.MIG.Current)
+	case len(g.Limits) > 0 && g.MIG.Current:
+		return fmt.Errorf("GPU %s has memory limits of control groups with MIG on", g.UUID)
 	case !validComputeMode(g.ComputeMode):
 		return fmt.Errorf("GPU %s: compute mode %d does not exist", g.UUID, g.ComputeMode)
 	case !p.MIG && g.MIG != MIGMode{}:
@@ -72,23 +76,28 @@ func validComputeMode(mode int) bool {
 func (s *State) checkProcesses() error {
 	for _, p := range s.Processes {
 		g := s.GPU(p.UUID)
-		switch {
-		case g == nil:
+		if g == nil {
 			return fmt.Errorf("process %d is on GPU %s, which is not in the machine", p.PID, p.UUID)
-		case g.Lost:
-			return fmt.Errorf("process %d is on GPU %s, which is off the bus: restore it first", p.PID, p.UUID)
-		case p.PID <= 0:
-			return fmt.Errorf("process id %d is not positive", p.PID)
-		case p.Kind != Compute && p.Kind != Graphics && p.Kind != MPS:
-			return fmt.Errorf("process %d: kind %q is none of C, G and M", p.PID, p.Kind)
-		case s.overfull(g):
-			return fmt.Errorf("the processes of GPU %s hold %d MiB, more than it has", g.UUID, s.UsedMiB(g.UUID))
 		}
-		if err := s.checkPartition(p, g); err != nil {
+		if err := s.checkProcess(p, g); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *State) checkProcess(p Process, g *GPU) error {
+	switch {
+	case g.Lost:
+		return fmt.Errorf("process %d is on GPU %s, which is off the bus: restore it first", p.PID, p.UUID)
+	case p.PID < 0 || p.PID == 0 && p.Client == "":
+		return fmt.Errorf("process id %d is not positive", p.PID)
+	case p.Kind != Compute && p.Kind != Graphics && p.Kind != MPS:
+		return fmt.Errorf("process %d: kind %q is none of C, G and M", p.PID, p.Kind)
+	case s.overfull(g):
+		return fmt.Errorf("the processes of GPU %s hold %d MiB, more than it has", g.UUID, s.UsedMiB(g.UUID))
+	}
+	return s.checkPartition(p, g)
 }
 
 func (s *State) overfull(g *GPU) bool {

@@ -24,6 +24,7 @@ const (
 	Timeout         Code = 10
 	GPUIsLost       Code = 15
 	ResetRequired   Code = 16
+	OperatingSystem Code = 17
 	InUse           Code = 19
 	Insufficient    Code = 23 // INSUFFICIENT_RESOURCES
 	Unknown         Code = 999
@@ -35,7 +36,7 @@ var codeNames = map[string]Code{
 	"NOT_FOUND": NotFound, "INSUFFICIENT_SIZE": 7, "INSUFFICIENT_POWER": 8,
 	"DRIVER_NOT_LOADED": DriverNotLoaded, "TIMEOUT": Timeout, "IRQ_ISSUE": 11,
 	"LIBRARY_NOT_FOUND": 12, "FUNCTION_NOT_FOUND": 13, "CORRUPTED_INFOROM": 14,
-	"GPU_IS_LOST": GPUIsLost, "RESET_REQUIRED": ResetRequired, "OPERATING_SYSTEM": 17,
+	"GPU_IS_LOST": GPUIsLost, "RESET_REQUIRED": ResetRequired, "OPERATING_SYSTEM": OperatingSystem,
 	"LIB_RM_VERSION_MISMATCH": 18, "IN_USE": InUse, "MEMORY": 20, "NO_DATA": 21,
 	"INSUFFICIENT_RESOURCES": Insufficient, "FREQ_NOT_SUPPORTED": 24, "ARGUMENT_VERSION_MISMATCH": 25,
 	"DEPRECATED": 26, "NOT_READY": 27, "GPU_NOT_FOUND": 28, "INVALID_STATE": 29, "UNKNOWN": Unknown,

@@ -17,8 +17,8 @@ type Config struct {
 	CUDA   string      `json:"cuda"`   // highest CUDA version of that driver, "12.2"
 	Seed   int64       `json:"seed"`   // tells the UUIDs and boot ids of one machine from another's
 	GPUs   []GPUConfig `json:"gpus"`
-	// Bin is a directory with the stand-in programs (nvidia-smi, libnvidia-ml.so.1,
-	// whichever are there) that become files of the driver root. Without it the
+	// Bin is a directory with the stand-in programs (nvidia-smi, the two of MPS,
+	// simcuda) and libnvidia-ml.so.1; those there become files of the driver root. Without it the
 	// root has placeholders, enough for a CDI spec and not for a container.
 	Bin string `json:"bin,omitempty"`
 
@@ -26,6 +26,9 @@ type Config struct {
 	UUIDs          string        `json:"uuids,omitempty"`          // see Options
 	ResetForbidden bool          `json:"resetForbidden,omitempty"` // see Options
 	Linger         time.Duration `json:"linger,omitempty"`         // see Options
+
+	VolatileTimeSlice bool `json:"volatileTimeSlice,omitempty"` // see Options
+	MPSIgnoresUUIDs   bool `json:"mpsIgnoresUUIDs,omitempty"`   // see Options
 }
 
 // GPUConfig describes one GPU. All but Product may be left out; what is left

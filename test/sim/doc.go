@@ -12,6 +12,7 @@
 // The directory holds
 //
 //	state.json   what the machine is; replaced whole, by rename
+//	clients/     what each process that entered the machine has, a file each
 //	faults.json  what shall go wrong, and how often it already did
 //	calls.log    the calls that may have changed the machine, and nvidia-smi's
 //	lock         the flock under which both change
@@ -19,6 +20,11 @@
 //	root.json    what root was last rendered from
 //	loads/       the past incarnations of directories the driver re-makes
 //	bin/         copies of the stand-in programs given at creation
+//
+// Whoever may write state.json is the machine's operator: root, and what stands
+// for the driver. A process that uses a GPU may be any user in any container: it
+// changes its own file in clients/ alone, to which the kernel lets go of its lock
+// when it ends, and what it wrote there counts as far as it can be so.
 //
 // Invariants: a reader sees the state before or after an operation, never
 // between; an operation killed at any instant is either not done or done, and

@@ -28,7 +28,8 @@ type Fault struct {
 // Match selects calls. What is empty matches all.
 type Match struct {
 	// Call is a path.Match glob over the C name of the function, with or
-	// without its version: "nvmlDeviceGetMemoryInfo" is also its _v2.
+	// without its version: "nvmlDeviceGetMemoryInfo" is also its _v2. What programs
+	// do that no function is for has names too, such as MPSControlStart.
 	Call string `json:"call,omitempty"`
 	GPU  *int   `json:"gpu,omitempty"` // NVML index
 	Exe  string `json:"exe,omitempty"` // glob over the base name of the calling program
@@ -110,6 +111,10 @@ func (f Fault) due() bool {
 	}
 	return true
 }
+
+// Around runs what a call of a program does that is not a change of the state,
+// between the faults of c.
+func (m *Machine) Around(c Call, effect func() Code) Code { return m.call(c, effect) }
 
 // Inject arms a fault.
 func (m *Machine) Inject(f Fault) error {

@@ -72,7 +72,7 @@ func end(t *testing.T, w *exec.Cmd) {
 // noStrays expects nothing in the directory but what the package documents.
 func noStrays(t *testing.T, m *sim.Machine) {
 	t.Helper()
-	known := map[string]bool{"state.json": true, "lock": true, "root": true, "root.json": true, "loads": true, "calls.log": true}
+	known := map[string]bool{"state.json": true, "lock": true, "root": true, "root.json": true, "loads": true, "calls.log": true, "clients": true}
 	entries, err := os.ReadDir(m.Dir())
 	must(t, err)
 	for _, e := range entries {

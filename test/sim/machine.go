@@ -55,11 +55,25 @@ func Create(dir string, cfg Config) (*Machine, error) {
 	if s.Bin, err = installBin(cfg.Bin, m.path("bin"), cfg.Driver); err != nil {
 		return nil, fmt.Errorf("creating a machine in %s: %w", dir, err)
 	}
-	err = m.locked(unix.LOCK_EX, func() error { return m.commit(s) })
-	if err != nil {
+	if err := m.begin(s); err != nil {
 		return nil, fmt.Errorf("creating a machine in %s: %w", dir, err)
 	}
 	return m, nil
+}
+
+// begin writes the first state of a machine.
+func (m *Machine) begin(s *State) error {
+	if err := m.makeClientDir(); err != nil {
+		return err
+	}
+	l, err := os.OpenFile(m.path("lock"), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := l.Close(); err != nil {
+		return err
+	}
+	return m.locked(unix.LOCK_EX, func() error { return m.commit(s) })
 }
 
 // Open opens the machine in dir. It renders what a killed process may have left

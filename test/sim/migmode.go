@@ -45,11 +45,12 @@ func (s *State) SwitchMIG(g *GPU, on bool, forced *Code) Code {
 }
 
 // reset is what a reset does to a GPU: the pending mode becomes the mode,
-// instances are gone and the compute mode is the default (the latter unproven).
+// instances are gone, and compute mode, time-slice and memory limits are the
+// defaults (the latter three unproven).
 func (g *GPU) reset() {
 	g.MIG.Current = g.MIG.Pending
 	g.GIs = nil
-	g.ComputeMode = ComputeDefault
+	g.ComputeMode, g.TimeSlice, g.Limits = ComputeDefault, 0, nil
 }
 
 // ResetGPU resets a GPU, as nvidia-smi --gpu-reset. It fails while a process is

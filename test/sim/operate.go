@@ -29,9 +29,12 @@ func (m *Machine) Reboot() error {
 // the module is then in use.
 func (m *Machine) ReloadDriver() error {
 	return m.update(func(s *State) error {
-		if len(s.Processes) > 0 {
+		switch {
+		case len(s.Processes) > 0:
 			p := s.Processes[0]
 			return fmt.Errorf("module nvidia is in use by process %d on GPU %s: end it first", p.PID, p.UUID)
+		case len(s.Daemons) > 0:
+			return fmt.Errorf("module nvidia is in use by the MPS control daemon %d: make it quit first", s.Daemons[0].PID)
 		}
 		return s.load()
 	})
@@ -40,10 +43,11 @@ func (m *Machine) ReloadDriver() error {
 // load is what a fresh driver does to the state.
 func (s *State) load() error {
 	s.Load++
+	s.endClients()
 	s.Processes, s.Lingering, s.Events = nil, nil, nil
 	for i := range s.GPUs {
 		s.GPUs[i].attach()
-		s.GPUs[i].Persistence = false
+		s.GPUs[i].Persistence, s.GPUs[i].TimeSlice, s.GPUs[i].Limits = false, 0, nil
 	}
 	return nil
 }

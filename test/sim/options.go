@@ -21,6 +21,12 @@ type Options struct {
 	// Linger is how long what a workload was on stays IN_USE after its end;
 	// nanoseconds in JSON.
 	Linger time.Duration `json:"linger,omitempty"`
+	// VolatileTimeSlice: a GPU's time-slice is the default again when the last
+	// process has left it and persistence mode is off.
+	VolatileTimeSlice bool `json:"volatileTimeSlice,omitempty"`
+	// MPSIgnoresUUIDs: a memory limit that an MPS control daemon is given by a
+	// device's UUID is kept and has no effect; one by its position has.
+	MPSIgnoresUUIDs bool `json:"mpsIgnoresUUIDs,omitempty"`
 }
 
 // How GPU instances and compute instances are numbered, and whether the same
@@ -33,7 +39,8 @@ const (
 )
 
 func (c Config) options() Options {
-	return Options{IDs: c.IDs, UUIDs: c.UUIDs, ResetForbidden: c.ResetForbidden, Linger: c.Linger}
+	return Options{IDs: c.IDs, UUIDs: c.UUIDs, ResetForbidden: c.ResetForbidden, Linger: c.Linger,
+		VolatileTimeSlice: c.VolatileTimeSlice, MPSIgnoresUUIDs: c.MPSIgnoresUUIDs}
 }
 
 func (o Options) check() error {

@@ -88,6 +88,7 @@ func (s *State) UsedByMiB(uuid string, gi int) uint64 {
 // kernel closes their files, and what has lingered long enough. It reports
 // whether a process is newly found to have ended.
 func (s *State) prune() bool {
+	s.dropLimits()
 	now := time.Now()
 	s.Lingering = slices.DeleteFunc(s.Lingering, func(l Linger) bool { return now.After(l.Until) })
 	if len(s.Processes) == 0 {
@@ -99,21 +100,25 @@ func (s *State) prune() bool {
 
 // end takes processes off their GPUs and reports whether there were any.
 func (s *State) end(which func(Process) bool) bool {
-	n := len(s.Processes)
+	var gone []Process
 	s.Processes = slices.DeleteFunc(s.Processes, func(p Process) bool {
 		if !which(p) {
 			return false
 		}
-		s.linger(p)
+		gone = append(gone, p)
 		return true
 	})
-	return len(s.Processes) < n
+	for _, p := range gone {
+		s.linger(p)
+		s.vacate(p.UUID)
+	}
+	return len(gone) > 0
 }
 
 // ended reports whether p is known to be gone. From another PID namespace
 // nothing is known of it, so there it lives on.
 func ended(p Process, here string) bool {
-	if p.Virtual || p.PIDSpace != here {
+	if p.Virtual || p.Client != "" || p.PIDSpace != here {
 		return false
 	}
 	start, ok := startTime(p.PID)

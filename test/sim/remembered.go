@@ -56,7 +56,9 @@ func (s *State) clone() *State {
 		for j := range g.GIs {
 			g.GIs[j].CIs = slices.Clone(g.GIs[j].CIs)
 		}
+		g.Limits = slices.Clone(g.Limits)
 	}
+	out.Ended = slices.Clone(s.Ended)
 	out.Processes, out.Lingering = slices.Clone(s.Processes), slices.Clone(s.Lingering)
 	out.Events, out.Bin = slices.Clone(s.Events), slices.Clone(s.Bin)
 	return &out

@@ -85,18 +85,23 @@ func TestConsumersReadSysfs(t *testing.T) {
 }
 
 func TestBinIsCopied(t *testing.T) {
+	programs := []string{"nvidia-smi", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server", "simcuda"}
 	bin := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("mine"), 0o755))
+	for _, name := range programs {
+		must(t, os.WriteFile(filepath.Join(bin, name), []byte("my "+name), 0o755))
+	}
 	m, err := sim.Create(filepath.Join(t.TempDir(), "sim"), sim.Config{Bin: bin})
 	must(t, err)
-	must(t, os.Remove(filepath.Join(bin, "nvidia-smi")))
+	must(t, os.RemoveAll(bin))
 	must(t, m.Reboot())
-	path := filepath.Join(m.Root(), "usr/bin/nvidia-smi")
-	b, err := os.ReadFile(path)
-	must(t, err)
-	info, err := os.Stat(path)
-	must(t, err)
-	if string(b) != "mine" || info.Mode().Perm() != 0o755 {
-		t.Errorf("%s is %q with mode %o", path, b, info.Mode().Perm())
+	for _, name := range programs {
+		path := filepath.Join(m.Root(), "usr/bin", name)
+		b, err := os.ReadFile(path)
+		must(t, err)
+		info, err := os.Stat(path)
+		must(t, err)
+		if string(b) != "my "+name || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s is %q with mode %o", path, b, info.Mode().Perm())
+		}
 	}
 }

@@ -5,7 +5,7 @@ package sim
 
 // stateLayout is the version of state.json. It changes when an older program
 // could not read a newer state.
-const stateLayout = 2
+const stateLayout = 3
 
 // State is the whole machine at one instant. It is a value: what a reader got
 // is its own.
@@ -28,7 +28,13 @@ type State struct {
 	NextOrdinal int       `json:"nextOrdinal"`
 	Processes   []Process `json:"processes,omitempty"`
 	Lingering   []Linger  `json:"lingering,omitempty"`
-	InstanceSeq uint64    `json:"instanceSeq"` // of the newest MIG instance ever
+	// Ended are those that count no more although their client's file is there.
+	Ended []ClientPart `json:"ended,omitempty"`
+	// Daemons and Servers are those that run; like the processes of clients they
+	// stand in files of their own, not in state.json.
+	Daemons     []MPSDaemon `json:"daemons,omitempty"`
+	Servers     []MPSServer `json:"servers,omitempty"`
+	InstanceSeq uint64      `json:"instanceSeq"` // of the newest MIG instance ever
 
 	// Events are the last maxEvents events, oldest first; EventSeq is the
 	// number of the newest ever.
@@ -39,6 +45,11 @@ type State struct {
 	Bin []string `json:"bin,omitempty"`
 	// Tree is the hash of the driver root that belongs to this state.
 	Tree string `json:"tree"`
+
+	// Clients are the processes that have entered the machine and live, and
+	// Contexts what they had when their files were read.
+	Clients  []string     `json:"-"`
+	Contexts []ClientPart `json:"-"`
 }
 
 // GPU is one GPU and all its mutable settings.
@@ -56,6 +67,9 @@ type GPU struct {
 	MIG         MIGMode `json:"mig"`
 	ComputeMode int     `json:"computeMode"` // an nvmlComputeMode_t
 	Persistence bool    `json:"persistence"`
+	TimeSlice   int     `json:"timeSlice,omitempty"` // 0 default, 1 short, 2 medium, 3 long
+	// Limits are those of control groups.
+	Limits []MemoryLimit `json:"limits,omitempty"`
 	// GIs are the GPU instances in the order in which they were made.
 	GIs []GPUInstance `json:"gis,omitempty"`
 }
@@ -100,6 +114,13 @@ type Process struct {
 	Virtual   bool   `json:"virtual,omitempty"`
 	StartTime uint64 `json:"startTime,omitempty"` // field 22 of /proc/<pid>/stat, clock ticks
 	PIDSpace  string `json:"pidSpace,omitempty"`
+
+	// Client is the one that the process belongs to, "" for one that AddProcess
+	// added, and Context tells its processes apart.
+	Client  string `json:"client,omitempty"`
+	Context int    `json:"context,omitempty"`
+	// Cgroups are the inodes of the control groups that it is in.
+	Cgroups []uint64 `json:"cgroups,omitempty"`
 }
 
 // Event is something the driver reports to whoever had registered for it.

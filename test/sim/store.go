@@ -21,7 +21,7 @@ var errUnrendered = errors.New("the driver root is behind the state")
 // view runs f on the state under a shared lock.
 func (m *Machine) view(f func(*State) error) error {
 	err := m.locked(unix.LOCK_SH, func() error {
-		s, err := m.read()
+		s, err := m.whole()
 		if err != nil {
 			return err
 		}
@@ -36,11 +36,12 @@ func (m *Machine) view(f func(*State) error) error {
 	}
 	// The writer died between its two effects; finish them in its place.
 	return m.locked(unix.LOCK_EX, func() error {
-		s, err := m.read()
+		s, err := m.whole()
 		if err != nil {
 			return err
 		}
-		if err := m.render(tree(s).Stamp()); err != nil {
+		// Who may not write leaves that to the next who may, as any client does.
+		if err := m.render(tree(s).Stamp()); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		s.prune()
@@ -56,7 +57,11 @@ func (m *Machine) update(f func(*State) error) error {
 		if err != nil {
 			return err
 		}
-		if s.prune() && s.Options.Linger > 0 {
+		left, err := m.join(s)
+		if err != nil {
+			return err
+		}
+		if s.prune() || left {
 			// How long it lingers counts from here, whatever f does.
 			if err := m.commit(s); err != nil {
 				return err
@@ -76,14 +81,16 @@ func (m *Machine) commit(s *State) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("the operation would break the machine: %w", err)
 	}
-	raw, err := json.Marshal(s)
+	kept := s.part()
+	raw, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
 	if err := replace(m.path("state.json"), raw); err != nil {
 		return err
 	}
-	m.remember(raw, s)
+	m.remember(raw, kept)
+	m.sweep(kept)
 	return m.render(t)
 }
 
@@ -119,13 +126,10 @@ func (m *Machine) read() (*State, error) {
 }
 
 // locked runs f holding the machine's lock. Every call opens the lock file
-// anew: flock then also keeps the goroutines of one process apart.
+// anew: flock then also keeps the goroutines of one process apart. Reading it is
+// enough for either kind of lock, so that any user may be a client.
 func (m *Machine) locked(how int, f func() error) error {
-	flags := os.O_RDONLY
-	if how == unix.LOCK_EX {
-		flags = os.O_RDWR | os.O_CREATE
-	}
-	l, err := os.OpenFile(m.path("lock"), flags, 0o644)
+	l, err := os.Open(m.path("lock"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no simulated machine in %s: make one with simctl create: %w", m.dir, err)
 	}

@@ -44,8 +44,10 @@ func userTree(t fsroot.Tree, s *State) {
 		t.Symlink(path.Join(libDir, lib+".so"), lib+".so.1")
 	}
 	t.File("usr/bin/nvidia-smi", placeholderSMI, 0o755)
-	if slices.Contains(s.Bin, binSMI) {
-		t.Copy("usr/bin/nvidia-smi", "bin/"+binSMI, 0o755)
+	for _, name := range programs() {
+		if slices.Contains(s.Bin, name) {
+			t.Copy("usr/bin/"+name, "bin/"+name, 0o755)
+		}
 	}
 	if slices.Contains(s.Bin, binLib) {
 		t.Copy(path.Join(libDir, "libnvidia-ml.so."+s.Driver), "bin/"+binLib, 0o755)

@@ -25,7 +25,7 @@ var words = map[Code]string{
 	14:              "Corrupted infoROM",
 	GPUIsLost:       "GPU is lost",
 	ResetRequired:   "GPU requires restart",
-	17:              "The operating system has blocked the request.",
+	OperatingSystem: "The operating system has blocked the request.",
 	18:              "RM has detected an NVML/RM version mismatch.",
 	InUse:           "In use by another client",
 	20:              "Insufficient Memory",

@@ -6,6 +6,7 @@ package sim_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -51,6 +52,15 @@ func work(role, dir string) error {
 	switch role {
 	case "operate":
 		return operateForEver(dir)
+	case "client":
+		return beClient(dir)
+	case "client-of-nobody":
+		if os.Geteuid() == 0 {
+			if err := errors.Join(syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+				return err
+			}
+		}
+		return beClient(dir)
 	case "crash":
 		return changeOnce(dir)
 	case "drop-mknod":
@@ -79,13 +89,14 @@ func operateForEver(dir string) error {
 		return err
 	}
 	pid := 1_000_000 + os.Getpid()
+	var client *sim.Client
 	for {
 		s, err := m.State()
 		if err != nil {
 			return err
 		}
 		gpu := rand.IntN(len(s.GPUs) + 1)
-		switch rand.IntN(15) {
+		switch rand.IntN(18) {
 		case 0:
 			err = m.LoseGPU(gpu)
 		case 1:
@@ -120,6 +131,17 @@ func operateForEver(dir string) error {
 			err = m.DestroyInstances(gpu)
 		case 14:
 			err = m.ResetGPU(gpu)
+		case 15:
+			if client != nil {
+				_ = client.Leave() // its file is closed whatever it answers
+			}
+			client, err = m.Enter()
+		case 16:
+			if client != nil {
+				err = client.Change(onFirst(client))
+			}
+		case 17:
+			err = errors.Join(m.PresetTimeSlice(gpu, rand.IntN(4)), m.PresetComputeMode(gpu, sim.ComputeExclusiveProcess))
 		}
 		// An operation the machine refuses has no effect; a machine that
 		// cannot be read is what the test is about.
@@ -127,6 +149,42 @@ func operateForEver(dir string) error {
 			return errors.Join(broken, err)
 		}
 	}
+}
+
+// onFirst puts a client on the first GPU.
+func onFirst(c *sim.Client) func(*sim.State, *sim.Entry) error {
+	return func(s *sim.State, e *sim.Entry) error {
+		d, err := s.Device(s.GPUs[0].UUID)
+		if err != nil {
+			return err
+		}
+		p := d.At(sim.Process{PID: os.Getpid(), Kind: sim.Compute, Name: "client", Client: c.ID(), Context: len(e.Processes) + 1, MemoryMiB: 64})
+		e.Processes = append(e.Processes, p)
+		return errors.Join(s.Open(d, p), s.Take(d, p, 64))
+	}
+}
+
+// nobody is a user who owns nothing.
+const nobody = 65534
+
+// beClient is on the first GPU until its standard input ends, or it is killed.
+func beClient(dir string) error {
+	m, err := sim.Open(dir)
+	if err != nil {
+		return err
+	}
+	c, err := m.Enter()
+	if err != nil {
+		return err
+	}
+	if err := c.Change(onFirst(c)); err != nil {
+		return err
+	}
+	fmt.Println("on")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return c.Leave()
 }
 
 // changeOnce sets the first GPU's compute mode as a call into the driver.

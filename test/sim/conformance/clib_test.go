@@ -55,6 +55,9 @@ func TestLibraryOfOldDriver(t *testing.T) {
 		if found := lib.Lookup("nvmlDeviceGetAddressingMode") == nil; found != want {
 			t.Errorf("driver %s has nvmlDeviceGetAddressingMode: %t, want %t", driver, found, want)
 		}
+		if lib.Lookup("nvmlDeviceSetMemoryLimits_v1") == nil {
+			t.Errorf("driver %s has nvmlDeviceSetMemoryLimits_v1, which came with 615", driver)
+		}
 	}
 }
 

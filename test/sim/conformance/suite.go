@@ -43,7 +43,7 @@ const newest = "615.10"
 func Run(t *testing.T, load Load) {
 	var table []behaviour
 	for _, part := range [][]behaviour{
-		sessions(), identities(), memories(), modes(), partitions(), migModes(), instances(), migDevices(), events(), faults(), losses(),
+		sessions(), identities(), memories(), modes(), shares(), partitions(), migModes(), instances(), migDevices(), events(), faults(), losses(),
 	} {
 		table = append(table, part...)
 	}

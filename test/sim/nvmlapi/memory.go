@@ -75,3 +75,20 @@ func instanceID(id *int) uint32 {
 	}
 	return uint32(*id)
 }
+
+// SetMemoryLimits_v1 limits the memory that a control group may have, in bytes.
+func (d *device) SetMemoryLimits_v1(cgroup string, soft, hard uint64) nvml.Return {
+	_, ret := tell(d.refuser, "nvmlDeviceSetMemoryLimits_v1", func(see sight) (int, nvml.Return) {
+		return 0, nvml.Return(see.LimitMemory(see.gpu, cgroup, soft, hard))
+	})
+	return ret
+}
+
+// GetMemoryLimits_v1 reads them, in bytes. That root alone may is not said in the
+// header, so everybody may.
+func (d *device) GetMemoryLimits_v1(cgroup string) (nvml.MemoryLimits_v1, nvml.Return) {
+	return get(d, "nvmlDeviceGetMemoryLimits_v1", func(s *sim.State, g *sim.GPU, _ sim.Product) (nvml.MemoryLimits_v1, nvml.Return) {
+		l, used, c := s.MemoryLimits(g, cgroup)
+		return nvml.MemoryLimits_v1{NameSpace: cgroup, SoftLimit: l.Soft, HardLimit: l.Hard, CurrentUsed: used}, nvml.Return(c)
+	})
+}

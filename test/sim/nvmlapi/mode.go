@@ -25,19 +25,8 @@ func (d *device) GetComputeMode() (nvml.ComputeMode, nvml.Return) {
 	})
 }
 
-// SetComputeMode works at once and on a busy GPU. On one with MIG enabled it
-// is the MIG device's to set (NVML header); the code is not confirmed.
 func (d *device) SetComputeMode(mode nvml.ComputeMode) nvml.Return {
-	return d.set("nvmlDeviceSetComputeMode", func(g *sim.GPU) nvml.Return {
-		switch {
-		case !isComputeMode(mode):
-			return nvml.ERROR_INVALID_ARGUMENT
-		case g.MIG.Current:
-			return nvml.ERROR_NOT_SUPPORTED
-		}
-		g.ComputeMode = int(mode)
-		return nvml.SUCCESS
-	})
+	return d.set("nvmlDeviceSetComputeMode", func(g *sim.GPU) nvml.Return { return nvml.Return(g.SetComputeMode(int(mode))) })
 }
 
 func isComputeMode(mode nvml.ComputeMode) bool {

@@ -97,3 +97,38 @@ func nvmlDeviceGetMPSComputeRunningProcesses_v2(dev unsafe.Pointer, count *C.uin
 func nvmlDeviceGetMPSComputeRunningProcesses_v3(dev unsafe.Pointer, count *C.uint, to unsafe.Pointer) C.int {
 	return processes(dev, count, to, nvml.Device.GetMPSComputeRunningProcesses)
 }
+
+//export nvmlDeviceSetMemoryLimits_v1
+func nvmlDeviceSetMemoryLimits_v1(dev, limits unsafe.Pointer) C.int {
+	return onDevice(dev, func(d nvml.Device) nvml.Return {
+		if limits == nil {
+			return nvml.ERROR_INVALID_ARGUMENT
+		}
+		l := (*nvml.SetMemoryLimits_v1)(limits)
+		if l.NameSpace == nil {
+			return nvml.ERROR_INVALID_ARGUMENT
+		}
+		return d.SetMemoryLimits_v1(text(l.NameSpace), l.SoftLimit, l.HardLimit)
+	})
+}
+
+//export nvmlDeviceGetMemoryLimits_v1
+func nvmlDeviceGetMemoryLimits_v1(dev, limits unsafe.Pointer) C.int {
+	return onDevice(dev, func(d nvml.Device) nvml.Return {
+		if limits == nil {
+			return nvml.ERROR_INVALID_ARGUMENT
+		}
+		l := (*nvml.GetMemoryLimits_v1)(limits)
+		if l.NameSpace == nil {
+			return nvml.ERROR_INVALID_ARGUMENT
+		}
+		have, ret := d.GetMemoryLimits_v1(text(l.NameSpace))
+		if ret == nvml.SUCCESS {
+			l.SoftLimit, l.HardLimit, l.CurrentUsed = have.SoftLimit, have.HardLimit, have.CurrentUsed
+		}
+		return ret
+	})
+}
+
+// text is a C string.
+func text(s *int8) string { return C.GoString((*C.char)(unsafe.Pointer(s))) }

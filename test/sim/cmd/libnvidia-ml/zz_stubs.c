@@ -107,7 +107,6 @@ int nvmlDeviceGetMemClkMinMaxVfOffset(void *first) { return simRefuse("nvmlDevic
 int nvmlDeviceGetMemClkVfOffset(void *first) { return simRefuse("nvmlDeviceGetMemClkVfOffset", first); }
 int nvmlDeviceGetMemoryAffinity(void *first) { return simRefuse("nvmlDeviceGetMemoryAffinity", first); }
 int nvmlDeviceGetMemoryBusWidth(void *first) { return simRefuse("nvmlDeviceGetMemoryBusWidth", first); }
-int nvmlDeviceGetMemoryLimits_v1(void *first) { return simRefuse("nvmlDeviceGetMemoryLimits_v1", first); }
 int nvmlDeviceGetMinMaxClockOfPState(void *first) { return simRefuse("nvmlDeviceGetMinMaxClockOfPState", first); }
 int nvmlDeviceGetMinMaxFanSpeed(void *first) { return simRefuse("nvmlDeviceGetMinMaxFanSpeed", first); }
 int nvmlDeviceGetMultiGpuBoard(void *first) { return simRefuse("nvmlDeviceGetMultiGpuBoard", first); }
@@ -228,7 +227,6 @@ int nvmlDeviceSetGpuLockedClocks(void *first) { return simRefuse("nvmlDeviceSetG
 int nvmlDeviceSetGpuOperationMode(void *first) { return simRefuse("nvmlDeviceSetGpuOperationMode", first); }
 int nvmlDeviceSetHostname_v1(void *first) { return simRefuse("nvmlDeviceSetHostname_v1", first); }
 int nvmlDeviceSetMemClkVfOffset(void *first) { return simRefuse("nvmlDeviceSetMemClkVfOffset", first); }
-int nvmlDeviceSetMemoryLimits_v1(void *first) { return simRefuse("nvmlDeviceSetMemoryLimits_v1", first); }
 int nvmlDeviceSetMemoryLockedClocks(void *first) { return simRefuse("nvmlDeviceSetMemoryLockedClocks", first); }
 int nvmlDeviceSetNvLinkDeviceLowPowerThreshold(void *first) { return simRefuse("nvmlDeviceSetNvLinkDeviceLowPowerThreshold", first); }
 int nvmlDeviceSetNvLinkUtilizationControl(void *first) { return simRefuse("nvmlDeviceSetNvLinkUtilizationControl", first); }

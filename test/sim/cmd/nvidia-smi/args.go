@@ -6,12 +6,15 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cotenant-dev/cotenant/test/sim"
 )
 
 // args is a parsed command line.
 type args struct {
 	list    bool
 	mig     string // "0" or "1" of -mig
+	mode    *int   // of -c
 	reset   bool
 	fields  []string
 	ids     []string // of -i; none means all
@@ -40,6 +43,12 @@ func parse(argv []string) (args, error) {
 			if a.mig = value; value != "0" && value != "1" {
 				return a, invalid("Invalid MIG mode \"%s\". Specify either 0 or 1.", value)
 			}
+		case "-c", "--compute-mode":
+			mode, err := sim.ParseComputeMode(value)
+			if err != nil {
+				return a, invalid("Invalid compute mode \"%s\". Specify 0/DEFAULT, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS.", value)
+			}
+			a.mode = &mode
 		case "--query-gpu":
 			a.fields = strings.Split(value, ",")
 		case "--format":
@@ -52,18 +61,18 @@ func parse(argv []string) (args, error) {
 			return a, invalid("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help. (%s)", argv[i])
 		}
 	}
-	if a.list || a.reset || a.mig != "" {
+	if a.list || a.reset || a.mig != "" || a.mode != nil {
 		return a, nil
 	}
 	if len(a.fields) == 0 {
-		return a, invalid("This simulated nvidia-smi knows -L, --query-gpu=FIELDS --format=csv, -mig 0|1 and --gpu-reset, each with -i, and mig.")
+		return a, invalid("This simulated nvidia-smi knows -L, --query-gpu=FIELDS --format=csv, -c MODE, -mig 0|1 and --gpu-reset, each with -i, mig, compute-policy and memory-limits.")
 	}
 	return a.withFormat(format)
 }
 
 func takesValue(option string) bool {
 	switch option {
-	case "--query-gpu", "--format", "-i", "--id", "--dev-root", "-mig", "--multi-instance-gpu":
+	case "--query-gpu", "--format", "-i", "--id", "--dev-root", "-mig", "--multi-instance-gpu", "-c", "--compute-mode":
 		return true
 	}
 	return false

@@ -3,8 +3,8 @@
 
 // Command nvidia-smi is a stand-in for NVIDIA's tool on the simulated machine.
 //
-// It does what the real one does for -L, --query-gpu, -mig, --gpu-reset and the
-// subcommand mig, with the same words and exit codes, and like the real one it
+// It does what the real one does for -L, --query-gpu, -c, -mig, --gpu-reset and the
+// subcommands mig, compute-policy and memory-limits, with the same words and exit codes, and like the real one it
 // knows only the GPUs whose device node its container may open, and the MIG
 // devices of which it may open the nodes of both instances. It is built without
 // cgo, so that it runs in any container image.
@@ -19,9 +19,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/nodes"
 )
 
 func main() {
@@ -67,12 +67,18 @@ func run(argv []string, by caller, out, errOut io.Writer) int {
 
 func smi(argv []string, by caller, out io.Writer) error {
 	// The subcommand must be the first argument, as with the real tool.
-	if len(argv) > 0 && argv[0] == "mig" {
-		a, err := parseMIG(argv[1:])
-		if err != nil {
-			return err
+	if len(argv) > 0 {
+		switch argv[0] {
+		case "mig":
+			a, err := parseMIG(argv[1:])
+			return subcommand(by, a.ids, err, a.run, out)
+		case "compute-policy":
+			a, err := parsePolicy(argv)
+			return subcommand(by, a.ids, err, a.run, out)
+		case "memory-limits":
+			a, err := parseLimits(argv)
+			return subcommand(by, a.ids, err, a.run, out)
 		}
-		return on(by, "", a.ids, func(h *host, gpus []gpu) error { return a.run(h, gpus, out) })
 	}
 	a, err := parse(argv)
 	if err != nil {
@@ -86,24 +92,34 @@ func smi(argv []string, by caller, out io.Writer) error {
 			return reset(h, gpus, out)
 		case a.mig != "":
 			return switchMIG(h, gpus, a.mig == "1", argv, out)
+		case a.mode != nil:
+			return setComputeMode(h, gpus, *a.mode, argv, out)
 		}
 		return query(h.s, gpus, a, out)
 	})
+}
+
+// subcommand runs one whose command line was parsed, err saying how that went.
+func subcommand(by caller, ids []string, err error, run func(*host, []gpu, io.Writer) error, out io.Writer) error {
+	if err != nil {
+		return err
+	}
+	return on(by, "", ids, func(h *host, gpus []gpu) error { return run(h, gpus, out) })
 }
 
 // host is the machine as this container sees it.
 type host struct {
 	m   *sim.Machine
 	s   sim.State
-	dev string
+	dev nodes.Dev
 	uid int
 }
 
 // on runs f on the GPUs that ids name.
 func on(by caller, devRoot string, ids []string, f func(*host, []gpu) error) error {
-	dev := orDefault(devRoot, orDefault(by.env("COTENANT_SIM_DEV"), "/dev"))
+	dev := nodes.Dev(orDefault(devRoot, orDefault(by.env("COTENANT_SIM_DEV"), "/dev")))
 	m, err := sim.Open(orDefault(by.env("COTENANT_SIM_STATE"), "/run/cotenant-sim"))
-	if err != nil || !opens(dev, "nvidiactl", os.O_RDWR) {
+	if err != nil || !dev.Control() {
 		return failure{exitNoDriver, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. " +
 			"Make sure that the latest NVIDIA driver is installed and running.\n"}
 	}
@@ -111,7 +127,11 @@ func on(by caller, devRoot string, ids []string, f func(*host, []gpu) error) err
 	if err != nil {
 		return err
 	}
-	gpus, err := selected(visible(s, dev), ids)
+	all := visible(s, dev)
+	if err := wholeGPUs(all, ids); err != nil {
+		return err
+	}
+	gpus, err := selected(all, ids)
 	if err != nil {
 		return err
 	}
@@ -121,7 +141,7 @@ func on(by caller, devRoot string, ids []string, f func(*host, []gpu) error) err
 // admin reports whether this process may partition GPUs: root, where the node
 // for configuring MIG can be opened.
 func (h *host) admin() bool {
-	return h.uid == 0 && opens(h.dev, "nvidia-caps/nvidia-cap"+strconv.Itoa(sim.CapabilityConfig), os.O_RDONLY)
+	return h.uid == 0 && h.dev.Capability(sim.CapabilityConfig)
 }
 
 func orDefault(v, def string) string {

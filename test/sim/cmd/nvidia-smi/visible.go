@@ -4,17 +4,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/nodes"
 )
 
 // gpu is a GPU as this container sees it.
@@ -29,11 +25,11 @@ type gpu struct {
 type mig struct{ name, uuid string }
 
 // visible are the GPUs whose device node may be opened here.
-func visible(s sim.State, dev string) []gpu {
+func visible(s sim.State, dev nodes.Dev) []gpu {
 	var out []gpu
 	for _, g := range s.GPUs {
 		p, err := sim.LookupProduct(g.Product)
-		if err == nil && opens(dev, "nvidia"+strconv.Itoa(g.Minor), os.O_RDWR) {
+		if err == nil && dev.GPU(g) {
 			out = append(out, gpu{g, p, len(out), visibleMIG(g, p, dev)})
 		}
 	}
@@ -42,14 +38,11 @@ func visible(s sim.State, dev string) []gpu {
 
 // visibleMIG are the MIG devices of which the nodes of both instances may be
 // opened here, in the order of their indexes.
-func visibleMIG(g sim.GPU, p sim.Product, dev string) []mig {
+func visibleMIG(g sim.GPU, p sim.Product, dev nodes.Dev) []mig {
 	var out []mig
-	opensCap := func(minor int) bool {
-		return opens(dev, "nvidia-caps/nvidia-cap"+strconv.Itoa(minor), os.O_RDONLY)
-	}
 	for index := range p.MaxMIGDevices() {
 		gi, ci := g.MIGDevice(index)
-		if ci == nil || !opensCap(sim.CapabilityGI(g.Minor, gi.ID)) || !opensCap(sim.CapabilityCI(g.Minor, gi.ID, ci.ID)) {
+		if ci == nil || !dev.MIG(g, *gi, *ci) {
 			continue
 		}
 		pr, _ := p.ProfileByID(gi.ProfileID)
@@ -57,16 +50,6 @@ func visibleMIG(g sim.GPU, p sim.Product, dev string) []mig {
 		out = append(out, mig{pr.MIGName(c), ci.UUID})
 	}
 	return out
-}
-
-// opens reports whether the container has the node and its cgroup lets it be
-// opened. No driver stands behind it, so a granted open ends in ENXIO.
-func opens(dev, node string, how int) bool {
-	f, err := os.OpenFile(filepath.Join(dev, node), how, 0)
-	if err == nil {
-		return f.Close() == nil
-	}
-	return errors.Is(err, unix.ENXIO)
 }
 
 // selected are the GPUs that ids name, by index, UUID or PCI address; all for none.
@@ -78,6 +61,18 @@ func selected(all []gpu, ids []string) ([]gpu, error) {
 		return nil, failure{exitNotFound, "No devices were found"}
 	}
 	return out, nil
+}
+
+// wholeGPUs refuses ids of MIG devices: nothing here is about one.
+func wholeGPUs(all []gpu, ids []string) error {
+	for _, g := range all {
+		for _, m := range g.migs {
+			if slices.Contains(ids, m.uuid) {
+				return code(sim.NotSupported, "MIG device %s: %s", m.uuid, sim.NotSupported.Words())
+			}
+		}
+	}
+	return nil
 }
 
 func (g gpu) is(id string) bool {

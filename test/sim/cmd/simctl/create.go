@@ -48,7 +48,9 @@ func createCommand() *cobra.Command {
 	f.StringVar(&cfg.UUIDs, "uuids", "", "fresh: a MIG UUID is never used again; used again when left out")
 	f.BoolVar(&cfg.ResetForbidden, "reset-forbidden", false, "no GPU can be reset, as in a VM")
 	f.DurationVar(&cfg.Linger, "linger", 0, "how long what a workload was on stays in use after its end")
-	f.StringVar(&cfg.Bin, "bin", "", "directory with nvidia-smi and libnvidia-ml.so.1 for the driver root")
+	f.BoolVar(&cfg.VolatileTimeSlice, "volatile-time-slice", false, "a time-slice is lost when the last process leaves a GPU without persistence mode")
+	f.BoolVar(&cfg.MPSIgnoresUUIDs, "mps-ignores-uuids", false, "a memory limit that MPS is given by a device's UUID has no effect")
+	f.StringVar(&cfg.Bin, "bin", "", "directory with libnvidia-ml.so.1 and the programs for the driver root: nvidia-smi, nvidia-cuda-mps-control, nvidia-cuda-mps-server, simcuda")
 	return cmd
 }
 

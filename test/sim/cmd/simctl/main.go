@@ -38,6 +38,7 @@ func newCommand() *cobra.Command {
 	root.AddCommand(createCommand())
 	root.AddCommand(operateCommands(o)...)
 	root.AddCommand(gpuCommands(o)...)
+	root.AddCommand(sharingCommands(o)...)
 	root.AddCommand(migCommand(o), instanceCommand(o), processCommand(o), faultCommand(o), callsCommand(o), showCommand(o), checkCommand(o))
 	return root
 }

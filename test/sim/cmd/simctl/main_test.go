@@ -4,8 +4,10 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +76,11 @@ func TestOperateAMachine(t *testing.T) {
 		{"remove 0", func(s sim.State) bool { return len(s.GPUs) == 2 && s.GPUs[0].Product == "A30-24" }},
 		{"reload-driver", func(s sim.State) bool { return s.Load == 2 && s.Boots == 1 }},
 		{"reboot", func(s sim.State) bool { return s.Load == 3 && s.Boots == 2 }},
-		{"check", func(s sim.State) bool { return true }},
+		{"compute-mode 0 EXCLUSIVE_PROCESS", func(s sim.State) bool { return s.GPUs[0].ComputeMode == sim.ComputeExclusiveProcess }},
+		{"compute-mode 0 0", func(s sim.State) bool { return s.GPUs[0].ComputeMode == sim.ComputeDefault }},
+		{"time-slice 0 2", func(s sim.State) bool { return s.GPUs[0].TimeSlice == 2 }},
+		{"time-slice 0 0", func(s sim.State) bool { return s.GPUs[0].TimeSlice == 0 }},
+		{"check --tidy", func(s sim.State) bool { return true }},
 	} {
 		if out, err := simctl(t, append(strings.Fields(step.line), "--state", dir)...); err != nil {
 			t.Fatalf("simctl %s: %v\n%s", step.line, err, out)
@@ -120,7 +126,7 @@ func TestFaults(t *testing.T) {
 // TestOptions: what a machine is created with.
 func TestOptions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sim")
-	if _, err := simctl(t, "create", dir, "--gpu", "A100-40,mig=on", "--ids", "random", "--uuids", "fresh", "--reset-forbidden", "--linger", "2s"); err != nil {
+	if _, err := simctl(t, "create", dir, "--gpu", "A100-40,mig=on", "--ids", "random", "--uuids", "fresh", "--reset-forbidden", "--linger", "2s", "--volatile-time-slice", "--mps-ignores-uuids"); err != nil {
 		t.Fatal(err)
 	}
 	m, err := sim.Open(dir)
@@ -128,7 +134,8 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := m.State()
-	want := sim.Options{IDs: sim.IDsRandom, UUIDs: sim.UUIDsFresh, ResetForbidden: true, Linger: 2 * time.Second}
+	want := sim.Options{IDs: sim.IDsRandom, UUIDs: sim.UUIDsFresh, ResetForbidden: true, Linger: 2 * time.Second,
+		VolatileTimeSlice: true, MPSIgnoresUUIDs: true}
 	if err != nil || s.Options != want || !s.GPUs[0].MIG.Current {
 		t.Errorf("the machine is %+v (%v), want %+v with MIG on", s, err, want)
 	}
@@ -178,6 +185,57 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// TestShowSharing: what sharing did to the machine is shown, and is not tidy.
+func TestShowSharing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sim")
+	m, err := sim.Create(dir, sim.Config{GPUs: []sim.GPUConfig{{Product: "A30-24"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := t.TempDir()
+	if err := os.WriteFile(filepath.Join(group, "cgroup.controllers"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Change(sim.Call{Name: "nvmlDeviceSetMemoryLimits_v1"}, func(s *sim.State) sim.Code { return s.LimitMemory(&s.GPUs[0], group, 0, 1<<30) })
+	c, err := m.Enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Leave()
+	err = c.Change(func(_ *sim.State, e *sim.Entry) error {
+		e.Daemon = &sim.MPSDaemon{Devices: []string{"GPU-a", "GPU-b"}, PipeDirectory: "/pipe"}
+		e.Server = &sim.MPSServer{Daemon: 17, Devices: []string{"GPU-a"}}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"compute-mode 0 PROHIBITED", "time-slice 0 3"} {
+		if _, err := simctl(t, append(strings.Fields(line), "--state", dir)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := simctl(t, "show", "--state", dir)
+	words := strings.Join(strings.Fields(out), " ")
+	pid := strconv.Itoa(os.Getpid())
+	for _, row := range []string{
+		"ok, PROHIBITED, time-slice 3", "0 0 1024 " + group, "daemon " + pid + " - GPU-a,GPU-b /pipe", "server " + pid + " 17 GPU-a -",
+	} {
+		if err != nil || !strings.Contains(words, row) {
+			t.Errorf("no row %q in\n%s (%v)", row, out, err)
+		}
+	}
+	if _, err := simctl(t, "check", "--state", dir); err != nil {
+		t.Error(err)
+	}
+	_, err = simctl(t, "check", "--tidy", "--state", dir)
+	for _, left := range []string{"PROHIBITED", "time-slice 3", group, "daemon", "server"} {
+		if err == nil || !strings.Contains(err.Error(), left) {
+			t.Errorf("check --tidy: %v, want that it tells of %q", err, left)
+		}
+	}
+}
+
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for line, say := range map[string]string{
 		"create %s --gpu A31":           "A30-24",
@@ -189,6 +247,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"create %s --linger -1s":        "negative",
 		"create %s --gpu T4,mig=on":     "has none",
 		"reboot --state %s":             "simctl create",
+		"compute-mode 0 odd --state %s": "simctl create",
 		"lose first --state /":          "simctl create",
 	} {
 		args := strings.Fields(strings.ReplaceAll(line, "%s", filepath.Join(t.TempDir(), "none")))

@@ -36,18 +36,10 @@ func show(cmd *cobra.Command, m *sim.Machine, s sim.State) error {
 	fmt.Fprintf(w, "driver\t%s (CUDA %s), load %d\nboot\t%s\nroot\t%s\n\n", s.Driver, s.CUDA, s.Load, s.BootID, m.Root())
 	fmt.Fprintln(w, "GPU\tPRODUCT\tUUID\tPCI\tMINOR\tNUMA\tSTATE")
 	for i, g := range s.GPUs {
-		state := "ok"
-		switch {
-		case g.Lost:
-			state = "lost"
-		case g.MIG.Current != g.MIG.Pending:
-			state = "ok, MIG pending"
-		case g.MIG.Current:
-			state = "ok, MIG"
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\n", i, g.Product, g.UUID, g.PCI, g.Minor, g.NUMA, state)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\n", i, g.Product, g.UUID, g.PCI, g.Minor, g.NUMA, condition(g))
 	}
 	showInstances(w, s)
+	showSharing(w, s)
 	if len(s.Processes) > 0 {
 		fmt.Fprintln(w, "\nPID\tGPU\tGI\tCI\tKIND\tMIB\tNAME")
 	}
@@ -58,8 +50,16 @@ func show(cmd *cobra.Command, m *sim.Machine, s sim.State) error {
 }
 
 func checkCommand(o *opener) *cobra.Command {
-	return &cobra.Command{
+	var tidy bool
+	cmd := &cobra.Command{
 		Use: "check", Short: "Prove the machine's invariants and that its driver root is right", Args: cobra.NoArgs,
-		RunE: o.on(func(_ *cobra.Command, m *sim.Machine, _ []string) error { return m.Check() }),
+		RunE: o.on(func(_ *cobra.Command, m *sim.Machine, _ []string) error {
+			if err := m.Check(); err != nil || !tidy {
+				return err
+			}
+			return m.Leftovers()
+		}),
 	}
+	cmd.Flags().BoolVar(&tidy, "tidy", false, "also that nothing is left of sharing: compute modes, time-slices, memory limits, MPS without clients")
+	return cmd
 }
