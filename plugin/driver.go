@@ -60,9 +60,9 @@ type Driver struct {
 	base context.Context // of the work that outlives a call; set by Run
 	fail context.CancelCauseFunc
 
-	// restarts are those of the MPS control daemons, by ID, as they were last heard of.
-	// Only the watch of the supervisor uses it.
-	restarts map[string]int
+	// daemons are the MPS control daemons as they were last heard of, by ID. Only the
+	// watch of the supervisor uses it.
+	daemons map[string]sharing.DaemonState
 
 	mu        sync.Mutex
 	cluster   cluster

@@ -13,10 +13,11 @@ import (
 
 // neighbourFault is a daemon that was started anew under a claim.
 type neighbourFault struct {
-	claim    sharing.Record
-	daemon   string
-	restarts int
-	why      string
+	claim  sharing.Record
+	daemon string
+	// death tells this time from others: how often it was started anew before.
+	death int
+	why   string
 }
 
 // supervised takes up news of the MPS control daemons. What a daemon's clients had
@@ -36,22 +37,35 @@ func (d *Driver) supervised(ctx context.Context, now sharing.Supervision) {
 	if !now.Up {
 		return // its daemons are what they were; it comes back with its counts
 	}
-	was := d.restarts
-	d.restarts = map[string]int{}
+	was := d.daemons
+	d.daemons = now.Daemons
 	for id, state := range now.Daemons {
-		d.restarts[id] = state.Restarts
-		if last, known := was[id]; !known || state.Restarts <= last {
+		death, died := died(was, id, state)
+		if !died {
 			continue
 		}
-		log.Info("An MPS control daemon ended and is started anew; its clients lost their contexts", "daemon", id, "restarts", state.Restarts, "reason", state.Why)
+		log.Info("An MPS control daemon does not serve any more and is started anew; its clients lost their contexts", "daemon", id, "restarts", state.Restarts, "reason", state.Why)
 		claims, err := d.pipe.clientsOf(id)
 		if err != nil {
 			log.Error(err, "Cannot find out who was a client of it", "daemon", id)
 		}
 		for _, rec := range claims {
-			d.reporter.fault(ctx, neighbourFault{claim: rec, daemon: id, restarts: state.Restarts, why: state.Why})
+			d.reporter.fault(ctx, neighbourFault{claim: rec, daemon: id, death: death, why: state.Why})
 		}
 	}
+}
+
+// died says whether a daemon ceased to serve since the last news, and which time that
+// is. One that died and serves again was missed in between.
+func died(was map[string]sharing.DaemonState, id string, now sharing.DaemonState) (int, bool) {
+	before, known := was[id]
+	switch {
+	case now.Broken:
+		return now.Restarts, !before.Broken
+	case known && !before.Broken && now.Restarts > before.Restarts:
+		return before.Restarts, true
+	}
+	return 0, false
 }
 
 // clientsOf returns the records of the claims whose containers are clients of a

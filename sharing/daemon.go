@@ -39,6 +39,9 @@ type Supervision struct {
 type DaemonState struct {
 	// Ready: it serves, with the limits that it is to have.
 	Ready bool
+	// Broken: it served before, and does not now. One that is being started for its
+	// first client is not broken.
+	Broken bool
 	// Why it is not ready, or why it was last restarted.
 	Why string
 	// Restarts counts how often it was started anew since it was first wanted.
@@ -46,7 +49,3 @@ type DaemonState struct {
 	// Clients is how many processes are connected.
 	Clients int
 }
-
-// Broken: it served once and does not now. One that is being started for its first
-// client is not broken.
-func (s DaemonState) Broken() bool { return !s.Ready && s.Restarts > 0 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/cotenant-dev/cotenant/api"
@@ -38,6 +39,10 @@ type node struct {
 
 	process *process
 	kubelet *kubelet
+
+	// supervisor is that of MPS daemons, on a node that has one, and where it is.
+	supervisor         *process
+	mpsSocket, mpsRoot string
 }
 
 // newNode makes the node in dir, with nothing running yet. plugin is the program
@@ -77,11 +82,15 @@ func (n *node) spec(uid string) string {
 // launch starts the plugin and does not wait for it.
 func (n *node) launch() error {
 	root := n.machine.Root()
-	p, err := startProcess(n.log, []string{"COTENANT_SIM_STATE=" + n.machine.Dir()}, n.plugin,
+	var mps []string
+	if n.supervisor != nil {
+		mps = []string{"--mps-socket", n.mpsSocket, "--mps-root", n.mpsRoot}
+	}
+	p, err := startProcess(n.log, []string{"COTENANT_SIM_STATE=" + n.machine.Dir()}, n.plugin, append(mps,
 		"--node-name", n.name, "--kubeconfig", n.kubeconfig, "--cdi-root", n.cdi(),
 		"--nvidia-driver-root", root, "--container-driver-root", root,
 		"--proc-root", filepath.Join(root, "proc"), "--sys-root", filepath.Join(root, "sys"),
-		"--kubelet-registrar-directory-path", n.registry(), "--kubelet-plugins-directory-path", n.plugins())
+		"--kubelet-registrar-directory-path", n.registry(), "--kubelet-plugins-directory-path", n.plugins())...)
 	if err != nil {
 		return err
 	}
@@ -140,6 +149,9 @@ func (n *node) stop() error {
 			errs = errors.Join(errs, n.explain(err))
 		}
 	}
-	n.kubelet, n.process = nil, nil
+	if n.supervisor != nil {
+		errs = errors.Join(errs, n.supervisor.stop(), syscall.Unmount(n.mpsRoot, 0))
+	}
+	n.kubelet, n.process, n.supervisor = nil, nil, nil
 	return errs
 }

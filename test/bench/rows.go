@@ -12,13 +12,18 @@ import (
 
 // The bars. A value meets one when it is not above it.
 const (
-	prepareBar    = 8.0    // ms at p50, at every level …
-	overFloor     = 1.6    // … or this many times the floor, whichever is more
-	growthBar     = 1.2    // p50 at the highest level over p50 at the lowest
-	fullNodeBar   = 1000.0 // ms until the last of a full node's claims
-	publishedBar  = 2000.0 // ms from the start of the process
-	firstBar      = 500.0  // ms from the start to a claim prepared, at the highest level
-	residentBar   = 80.0   // MB of 10^6 bytes
+	prepareBar     = 8.0    // ms at p50, at every level …
+	overFloor      = 1.6    // … or this many times the floor, whichever is more
+	growthBar      = 1.2    // p50 at the highest level over p50 at the lowest
+	fullNodeBar    = 1000.0 // ms until the last of a full node's claims
+	publishedBar   = 2000.0 // ms from the start of the process
+	firstBar       = 500.0  // ms from the start to a claim prepared, at the highest level
+	residentBar    = 80.0   // MB of 10^6 bytes
+	besideBar      = 1.2    // p99 of prepares beside a start that hangs over alone
+	firstShareBar  = 500.0  // ms, of a daemon that starts at once
+	secondShareBar = 30.0   // ms
+	slowStartBar   = 5.0    // s above the daemon's own time
+
 	noneFailed    = 0.0
 	msPerClaimBar = fullNodeBar / fullNode // see rateRow
 )
@@ -28,6 +33,8 @@ type measured struct {
 	floor  *floor
 	rungs  []*rung
 	bursts []*burst
+
+	sharers *sharers
 }
 
 // rows turns the measurements into figures.
@@ -49,7 +56,23 @@ func rows(m measured) []figure.Row {
 	for _, b := range m.bursts {
 		out = append(out, together(b)...)
 	}
-	return append(append(out, startRows(lowest)...), startRows(highest)...)
+	out = append(append(out, startRows(lowest)...), startRows(highest)...)
+	return append(out, sharerRows(m.sharers)...)
+}
+
+// sharerRows are those of MPS. The ratio of the two p99 is of one run, in turns.
+func sharerRows(m *sharers) []figure.Row {
+	alone, beside := m.alone.percentile(99), m.beside.percentile(99)
+	return []figure.Row{
+		figure.Plain("prepare p99 on GPU 1", alone, "ms"),
+		figure.Plain("prepare p99 on GPU 1, MPS start on GPU 0 hangs", beside, "ms"),
+		figure.AtMost("p99 beside a start that hangs, over alone", beside/alone, "times", besideBar),
+		figure.AtMost("first share of a GPU, p50", m.first.percentile(50), "ms", firstShareBar),
+		figure.Plain("first share of a GPU, the slowest", m.first.percentile(100), "ms"),
+		figure.AtMost("second share of a GPU, p50", m.second.percentile(50), "ms", secondShareBar),
+		figure.Plain("second share of a GPU, the slowest", m.second.percentile(100), "ms"),
+		figure.AtMost(fmt.Sprintf("MPS start of %s, until it is prepared after %d calls", m.slow, m.calls), m.converged.Seconds(), "s", m.slow.Seconds()+slowStartBar),
+	}
 }
 
 func with(level int) string { return fmt.Sprintf("%d claims prepared", level) }

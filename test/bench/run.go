@@ -43,6 +43,9 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // MPS clients of any user go through it
+		return err
+	}
 	b := &bench{options: o, lab: l, dir: dir}
 	defer func() {
 		// The context may have ended; what was started is taken down all the same.
@@ -100,7 +103,12 @@ func (b *bench) measure(ctx context.Context) (measured, error) {
 	if err := b.starts(ctx); err != nil {
 		return measured{}, fmt.Errorf("starts: %w", err)
 	}
-	return measured{floor: floor, rungs: b.rungs, bursts: bursts}, nil
+	b.say("shares by MPS, a start that hangs beside %d prepares, and one of %s", b.effort.pairs, b.effort.slowStart)
+	shared, err := b.sharing(ctx)
+	if err != nil {
+		return measured{}, fmt.Errorf("sharing: %w", err)
+	}
+	return measured{floor: floor, rungs: b.rungs, bursts: bursts, sharers: shared}, nil
 }
 
 // connect starts the control plane and makes a client with the plugin's own
@@ -131,7 +139,7 @@ func (b *bench) setUp(ctx context.Context) error {
 	}
 	for i, level := range b.effort.levels {
 		name := fmt.Sprintf("n%d", i+1)
-		if err := b.scheduler.makeNode(ctx, name); err != nil {
+		if err := b.scheduler.makeNode(ctx, name, nil); err != nil {
 			return err
 		}
 		n, err := newNode(b.lab, plugin, name, filepath.Join(b.dir, name), b.tools)

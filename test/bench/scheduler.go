@@ -38,8 +38,8 @@ func (s scheduler) makeNamespace(ctx context.Context) error {
 	return nil
 }
 
-func (s scheduler) makeNode(ctx context.Context, name string) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func (s scheduler) makeNode(ctx context.Context, name string, labels map[string]string) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	if _, err := s.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create the node %s: %w", name, err)
 	}

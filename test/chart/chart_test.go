@@ -117,10 +117,10 @@ func TestPluginMounts(t *testing.T) {
 	}{
 		"defaults": {nil, map[string]string{
 			"/var/lib/kubelet/plugins": "/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry": "/var/lib/kubelet/plugins_registry",
-			"/var/run/cdi": "/var/run/cdi DirectoryOrCreate", "/driver-root": "/ DirectoryOrCreate read-only HostToContainer"}},
+			"/var/run/cdi": "/var/run/cdi DirectoryOrCreate", "/driver-root": "/ DirectoryOrCreate read-only HostToContainer", "/run/cotenant": "/run/cotenant DirectoryOrCreate read-only"}},
 		"elsewhere": {[]string{"nvidiaDriverRoot=/run/nvidia/driver", "kubeletPlugin.kubeletPluginsDirectoryPath=/data/plugins", "kubeletPlugin.kubeletRegistrarDirectoryPath=/data/registry"},
 			map[string]string{"/data/plugins": "/data/plugins", "/data/registry": "/data/registry", "/var/run/cdi": "/var/run/cdi DirectoryOrCreate",
-				"/driver-root": "/run/nvidia/driver DirectoryOrCreate read-only HostToContainer"}},
+				"/driver-root": "/run/nvidia/driver DirectoryOrCreate read-only HostToContainer", "/run/cotenant": "/run/cotenant DirectoryOrCreate read-only"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -38,6 +38,8 @@ func TestRights(t *testing.T) {
 				"resource.k8s.io/resourceclaims: get,list",
 				"resource.k8s.io/resourceslices: get,list,watch,create,update,patch,delete",
 				"/nodes: get,list,watch",
+				"/pods: get",
+				"/events: create",
 				"cotenant.dev/sharingpolicies: get,list,watch",
 				"cotenant.dev/gpunodes: get,create",
 				"cotenant.dev/gpunodes/status: get,update",
@@ -90,7 +92,9 @@ func TestNoRoleIsDangerous(t *testing.T) {
 	}
 	for _, r := range all {
 		for _, resource := range r.Resources {
-			if resource == "*" || resource == "secrets" || strings.HasPrefix(resource, "pods") || strings.Contains(resource, "role") || strings.HasPrefix(resource, "serviceaccounts") {
+			// A pod may be looked at by who serves its claims.
+			pods := strings.HasPrefix(resource, "pods") && (resource != "pods" || !slices.Equal(r.Verbs, []string{"get"}))
+			if resource == "*" || resource == "secrets" || pods || strings.Contains(resource, "role") || strings.HasPrefix(resource, "serviceaccounts") {
 				t.Errorf("%s", line(r))
 			}
 		}

@@ -5,6 +5,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -30,20 +31,27 @@ type reading struct {
 	parse   func(string) (float64, error)
 }
 
-// limit sets the defaults, which reach the servers that are started later, and
-// reads each back: a daemon that does not take a limit must not serve.
-func (d *daemon) limit(ctx context.Context) error {
-	set, back := d.limits()
-	if len(set) == 0 {
-		return nil
+// errNotTaken is why a daemon must not serve.
+var errNotTaken = errors.New("this driver does not take the limit")
+
+// check compares the answer.
+func (r reading) check(answer string) error {
+	got, err := r.parse(answer)
+	if err != nil {
+		return fmt.Errorf("read its limits back: %s: %w", r.command, err)
 	}
-	if _, err := d.child.say(ctx, d.cfg.Command, set...); err != nil {
-		return fmt.Errorf("set its limits: %w", err)
+	if !same(r.want, got) {
+		return fmt.Errorf("read its limits back: %s: it was set to %g and is %s; %w", r.command, r.want, oneLine(answer), errNotTaken)
 	}
-	return d.readBack(ctx, back...)
+	return nil
 }
 
-func (d *daemon) readBack(ctx context.Context, all ...reading) error {
+// readBack makes sure that the daemon has the limits that were set. They are the
+// defaults, which reach the servers that are started later.
+func (d *daemon) readBack(ctx context.Context, all []reading) error {
+	if len(all) == 0 {
+		return nil
+	}
 	var commands []string
 	for _, r := range all {
 		commands = append(commands, r.command)
@@ -53,12 +61,8 @@ func (d *daemon) readBack(ctx context.Context, all ...reading) error {
 		return fmt.Errorf("read its limits back: %w", err)
 	}
 	for i, r := range all {
-		got, err := r.parse(answers[i])
-		if err != nil {
-			return fmt.Errorf("read its limits back: %s: %w", r.command, err)
-		}
-		if !same(r.want, got) {
-			return fmt.Errorf("read its limits back: %s: it was set to %g and is %s; this driver does not take the limit", r.command, r.want, oneLine(answers[i]))
+		if err := r.check(answers[i]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -66,11 +66,12 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	if d.child, err = d.spawn(prog, d.settings.UUIDs, d.settings.MultiUser); err != nil {
 		return err
 	}
-	if err := d.answers(ctx); err != nil {
+	set, back := d.limits()
+	if err := d.answers(ctx, set); err != nil {
 		return err
 	}
-	d.doing("set its limits")
-	if err := d.limit(ctx); err != nil {
+	d.doing("read its limits back")
+	if err := d.readBack(ctx, back); err != nil {
 		return err
 	}
 	d.doing("start its server")

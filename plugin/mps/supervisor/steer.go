@@ -13,16 +13,21 @@ import (
 	"time"
 )
 
-// answers returns nil once the daemon takes commands.
-func (d *daemon) answers(ctx context.Context) error {
+// answers returns nil once the daemon has taken its limits, as the first of the
+// commands that it takes.
+func (d *daemon) answers(ctx context.Context, limits []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Start, fmt.Errorf("it does not answer within %s", d.cfg.Start))
 	defer cancel()
 	socket := filepath.Join(d.pipe, "control")
 	last := errors.New("it has not made its socket")
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		if _, err := os.Lstat(socket); err == nil {
-			if _, last = d.child.say(ctx, d.cfg.Command, "get_default_active_thread_percentage"); last == nil {
+			_, err := d.child.say(ctx, d.cfg.Command, append([]string{probe}, limits...)...)
+			if err == nil {
 				return nil
+			}
+			if _, last = d.child.say(ctx, d.cfg.Command, probe); last == nil {
+				return fmt.Errorf("set its limits: %w", err)
 			}
 		}
 		d.doing("wait until it answers: " + last.Error())
@@ -35,6 +40,9 @@ func (d *daemon) answers(ctx context.Context) error {
 		}
 	}
 }
+
+// probe is a command that every daemon takes and that changes nothing.
+const probe = "get_default_active_thread_percentage"
 
 // serveAll starts the server of a daemon for several users, so that it has the
 // GPU, which may be for one process only, before any client or anybody else.
@@ -50,7 +58,10 @@ func (d *daemon) serveAll(ctx context.Context) error {
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		pid, err := d.activeServer(ctx)
 		if err == nil {
-			return d.keep(ctx, pid)
+			return d.keep(pid)
+		}
+		if errors.Is(err, errNotTaken) {
+			return err
 		}
 		select {
 		case <-d.child.done:
@@ -73,24 +84,34 @@ func (d *daemon) activeServer(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for _, pid := range pids {
-		status, err := d.child.say(ctx, d.cfg.Command, "get_server_status "+strconv.Itoa(pid))
-		if err != nil {
-			return 0, err
-		}
-		if parseStatus(status) == active {
-			return pid, nil
+		if ready, err := d.inspect(ctx, pid); ready || err != nil {
+			return pid, err
 		}
 	}
 	return 0, errors.New("it has none that takes clients")
 }
 
-// keep watches a server, after it was seen to have the limit that was set.
-func (d *daemon) keep(ctx context.Context, pid int) error {
-	if p := d.settings.ActiveThreadPercentage; p > 0 {
-		if err := d.readBack(ctx, reading{"get_active_thread_percentage " + strconv.Itoa(pid), float64(p), parsePercentage}); err != nil {
-			return err
-		}
+// inspect says whether a server takes clients, and fails if it does so without the
+// limit that was set.
+func (d *daemon) inspect(ctx context.Context, pid int) (bool, error) {
+	number := strconv.Itoa(pid)
+	commands := []string{"get_server_status " + number}
+	limit := reading{"get_active_thread_percentage " + number, float64(d.settings.ActiveThreadPercentage), parsePercentage}
+	if limit.want > 0 {
+		commands = append(commands, limit.command)
 	}
+	answers, err := d.child.each(ctx, d.cfg.Command, commands...)
+	if err != nil || parseStatus(answers[0]) != active {
+		return false, err
+	}
+	if limit.want == 0 {
+		return true, nil
+	}
+	return true, limit.check(answers[1])
+}
+
+// keep watches a server.
+func (d *daemon) keep(pid int) error {
 	s, err := watch(pid)
 	if err != nil {
 		return fmt.Errorf("watch its server: %w", err)
