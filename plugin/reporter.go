@@ -122,7 +122,7 @@ func (r *reporter) foreign(ctx context.Context, g v1alpha1.NodeGPU, i v1alpha1.F
 func (r *reporter) tellFault(ctx context.Context, f neighbourFault) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	id := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d", r.node, f.daemon, f.claim.UID, f.death))
+	id := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %s", r.node, f.daemon, f.claim.UID, f.death))
 	claim := corev1.ObjectReference{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: "ResourceClaim", Namespace: f.claim.Namespace, Name: f.claim.Name, UID: types.UID(f.claim.UID)}
 	return r.event(ctx, claim, "mps-fault-"+hex.EncodeToString(id[:8]), "GPUNeighbourFault",
 		fmt.Sprintf("The MPS control daemon on %s ended (%s) and is started anew with the same limits; every client there lost its CUDA context. Restart the containers that use this claim.", r.node, cmp.Or(f.why, "no reason is known")))

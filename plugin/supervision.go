@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/klog/v2"
 
@@ -15,8 +16,8 @@ import (
 type neighbourFault struct {
 	claim  sharing.Record
 	daemon string
-	// death tells this time from others: how often it was started anew before.
-	death int
+	// death tells this time from others.
+	death string
 	why   string
 }
 
@@ -57,15 +58,15 @@ func (d *Driver) supervised(ctx context.Context, now sharing.Supervision) {
 
 // died says whether a daemon ceased to serve since the last news, and which time that
 // is. One that died and serves again was missed in between.
-func died(was map[string]sharing.DaemonState, id string, now sharing.DaemonState) (int, bool) {
+func died(was map[string]sharing.DaemonState, id string, now sharing.DaemonState) (string, bool) {
 	before, known := was[id]
 	switch {
-	case now.Broken:
-		return now.Restarts, !before.Broken
-	case known && !before.Broken && now.Restarts > before.Restarts:
-		return before.Restarts, true
+	case now.BrokenSince != 0:
+		return fmt.Sprint("at ", now.BrokenSince), before.BrokenSince == 0
+	case known && before.BrokenSince == 0 && now.Restarts > before.Restarts:
+		return fmt.Sprint("start ", now.Restarts), true
 	}
-	return 0, false
+	return "", false
 }
 
 // clientsOf returns the records of the claims whose containers are clients of a

@@ -39,9 +39,9 @@ type Supervision struct {
 type DaemonState struct {
 	// Ready: it serves, with the limits that it is to have.
 	Ready bool
-	// Broken: it served before, and does not now. One that is being started for its
-	// first client is not broken.
-	Broken bool
+	// BrokenSince is when it ceased to serve, in seconds since 1970; 0 while it serves,
+	// and while it is started for its first client.
+	BrokenSince int64
 	// Why it is not ready, or why it was last restarted.
 	Why string
 	// Restarts counts how often it was started anew since it was first wanted.

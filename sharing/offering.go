@@ -47,7 +47,7 @@ func (o Offering) broken(l Listed) string {
 	if !o.supervision.Up {
 		return o.supervision.Why
 	}
-	if d := o.supervision.Daemons[l.Name]; d.Broken {
+	if d := o.supervision.Daemons[l.Name]; d.BrokenSince != 0 {
 		return d.Why
 	}
 	return ""

@@ -183,7 +183,7 @@ func TestSharesOutliveTheirSupervisor(t *testing.T) {
 	for state, want := range map[DaemonState]string{
 		{Ready: true, Restarts: 1}:          "",
 		{Why: "is started"}:                 "",
-		{Why: "killed", Broken: true}:       "killed",
+		{Why: "killed", BrokenSince: 1796000000}:       "killed",
 		{Ready: true, Why: "was restarted"}: "",
 	} {
 		o := before

@@ -105,7 +105,11 @@ func settingsOf(d sharing.Daemon) Settings {
 func supervisionOf(l List) sharing.Supervision {
 	s := sharing.Supervision{Up: l.Hello.Unable == "", Why: l.Hello.Unable, MultiUser: l.Hello.MultiUser, Version: l.Hello.Version, Daemons: map[string]sharing.DaemonState{}}
 	for id, d := range l.Daemons {
-		s.Daemons[id] = sharing.DaemonState{Ready: d.Ready, Broken: d.BrokenSince != nil, Why: d.Why, Restarts: d.Restarts, Clients: d.Clients}
+		state := sharing.DaemonState{Ready: d.Ready, Why: d.Why, Restarts: d.Restarts, Clients: d.Clients}
+		if d.BrokenSince != nil {
+			state.BrokenSince = d.BrokenSince.Unix()
+		}
+		s.Daemons[id] = state
 	}
 	return s
 }

@@ -205,7 +205,7 @@ func (d *daemons) Stop(_ context.Context, id string) error {
 func (d *daemons) kill(id, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.state(id, sharing.DaemonState{Broken: true, Why: why, Restarts: d.sup.Daemons[id].Restarts + 1})
+	d.state(id, sharing.DaemonState{BrokenSince: 1796000000, Why: why, Restarts: d.sup.Daemons[id].Restarts + 1})
 }
 
 func (d *daemons) restore(id string) {

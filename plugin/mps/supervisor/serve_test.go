@@ -232,7 +232,7 @@ func TestWatch(t *testing.T) {
 	ok(t, unix.Kill(n.control(d.ID), unix.SIGKILL))
 	hear("broken", func(s sharing.Supervision) bool {
 		d := s.Daemons[d.ID]
-		return !d.Ready && d.Broken && strings.Contains(d.Why, "killed")
+		return !d.Ready && d.BrokenSince != 0 && strings.Contains(d.Why, "killed")
 	})
 	hear("back", func(s sharing.Supervision) bool { return s.Daemons[d.ID].Ready && s.Daemons[d.ID].Restarts == 1 })
 	stop()
