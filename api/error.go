@@ -34,6 +34,8 @@ const (
 	// Unavailable: something that this node needs for it does not answer now.
 	// Retrying helps once it does.
 	Unavailable Reason = "Unavailable"
+	// Pending: it is under way. Asking again joins it.
+	Pending Reason = "Pending"
 	// Canceled: the claim was released while it was being prepared.
 	Canceled Reason = "Canceled"
 	// Internal: a bug of ours, or a record that contradicts itself.

@@ -59,7 +59,7 @@ func (f *flight) waiting(uid string, cause error) error {
 	if step := f.step.Load(); step != nil {
 		what = *step
 	}
-	return api.Errorf(api.Unavailable, "claim %s: still %s; the kubelet tries again and finds it where it is then (%w)", uid, what, cause)
+	return api.Errorf(api.Pending, "claim %s: still %s; the kubelet tries again and finds it where it is then (%w)", uid, what, cause)
 }
 
 // fly joins the flight of the claim that has the same errand, or starts one. A

@@ -56,7 +56,8 @@ type Intervals interface {
 // them.
 type Daemons interface {
 	// Ensure has the daemon run, and returns nil once it serves within its limits. It
-	// does nothing if it does already. api.Unavailable: the supervisor does not answer.
+	// does nothing if it does already. api.Pending: it does not serve yet, and asking
+	// again joins its start. api.Unavailable: the supervisor does not answer.
 	Ensure(ctx context.Context, d sharing.Daemon) error
 	// Stop ends a daemon; one that is not there is no error. api.InUse: it has clients.
 	Stop(ctx context.Context, id string) error

@@ -119,8 +119,12 @@ func (r runner) restoreInterval(ctx context.Context, s sharing.SetInterval, fact
 }
 
 // startWithin is how long a daemon may take to serve. The kubelet's calls end
-// before; they are answered meanwhile, and its next one joins the wait.
-const startWithin = 2 * time.Minute
+// before; they are answered meanwhile, and its next one joins the wait. askAgain is
+// between two questions to a supervisor that does not keep them waiting any longer.
+const (
+	startWithin = 2 * time.Minute
+	askAgain    = 50 * time.Millisecond
+)
 
 func (r runner) startMPS(ctx context.Context, s sharing.StartMPS, facts sharing.Facts) error {
 	want, err := s.Wanted(facts)
@@ -130,7 +134,16 @@ func (r runner) startMPS(ctx context.Context, s sharing.StartMPS, facts sharing.
 	doing(ctx, "starting the MPS control daemon "+want.ID)
 	within, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	err = r.daemons.Ensure(within, want)
+	for {
+		err = r.daemons.Ensure(within, want)
+		if api.ReasonOf(err) != api.Pending || within.Err() != nil {
+			break
+		}
+		select {
+		case <-within.Done():
+		case <-time.After(askAgain):
+		}
+	}
 	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
 		err = api.Errorf(api.Unavailable, "it does not serve after %s (%w); see the log of cotenant-mps on this node", startWithin, err)
 	}

@@ -46,7 +46,7 @@ const margin = 250 * time.Millisecond
 
 // Ensure returns nil when the daemon serves with these settings. When ctx ends, or
 // after Longest, only the wait is over: the daemon stays wanted, and asking again
-// joins its start.
+// joins its start, which is what api.Pending says.
 //
 // api.Invalid: no daemon can have these settings, or the one of this ID has
 // others. api.Canceled: it was stopped meanwhile.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -137,10 +138,14 @@ func (d *daemons) Ensure(ctx context.Context, want sharing.Daemon) error {
 		select {
 		case <-ctx.Done():
 		case <-quiet:
+		case <-time.After(20 * time.Millisecond): // the supervisor keeps nobody waiting for longer than it likes
 		}
 		d.mu.Lock()
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("it does not serve yet: %w", err)
+		}
+		if d.silent[want.ID] != nil {
+			return api.Errorf(api.Pending, "daemon %s does not serve yet", want.ID)
 		}
 	}
 	if _, still := d.wanted[want.ID]; !still {

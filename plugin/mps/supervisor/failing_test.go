@@ -143,7 +143,7 @@ func TestF37NeverReady(t *testing.T) {
 			t.Error("answered after the deadline")
 		}
 		cancel()
-		if says(t, err, d.ID, "does not serve yet", "wait until it answers"); api.ReasonOf(err) != api.Unavailable {
+		if says(t, err, d.ID, "does not serve yet", "wait until it answers"); api.ReasonOf(err) != api.Pending {
 			t.Errorf("reason %q", api.ReasonOf(err))
 		}
 		n.control(d.ID)
@@ -183,7 +183,7 @@ func TestSlowStart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 		err = n.client.Ensure(ctx, d)
 		cancel()
-		if err != nil && (api.ReasonOf(err) != api.Unavailable || tries > 10) {
+		if err != nil && (api.ReasonOf(err) != api.Pending || tries > 10) {
 			t.Fatalf("try %d: %v", tries, err)
 		}
 	}

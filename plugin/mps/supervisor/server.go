@@ -118,7 +118,7 @@ func answer(w http.ResponseWriter, v any) {
 // statuses are those of reasons; of the others, and of none, it is 500.
 var statuses = map[api.Reason]int{
 	api.Invalid: http.StatusBadRequest, api.InUse: http.StatusConflict, api.Canceled: http.StatusConflict,
-	api.NotFound: http.StatusNotFound, api.Unavailable: http.StatusServiceUnavailable,
+	api.NotFound: http.StatusNotFound, api.Unavailable: http.StatusServiceUnavailable, api.Pending: http.StatusServiceUnavailable,
 }
 
 func finish(w http.ResponseWriter, err error) {

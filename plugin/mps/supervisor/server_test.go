@@ -136,7 +136,7 @@ func TestRequests(t *testing.T) {
 
 // Each reason comes through to the caller as it was.
 func TestReasons(t *testing.T) {
-	for reason, code := range map[api.Reason]int{api.Invalid: 400, api.InUse: 409, api.Canceled: 409, api.Unavailable: 503, api.NotFound: 404, api.Internal: 500, api.Lost: 500} {
+	for reason, code := range map[api.Reason]int{api.Invalid: 400, api.InUse: 409, api.Canceled: 409, api.Unavailable: 503, api.Pending: 503, api.NotFound: 404, api.Internal: 500, api.Lost: 500} {
 		w := request(&keeps{err: api.Errorf(reason, "so it is")}, "DELETE", "/v1/daemons/a", "")
 		var p mps.Problem
 		ok(t, json.Unmarshal(w.Body.Bytes(), &p))

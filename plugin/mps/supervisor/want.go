@@ -150,7 +150,7 @@ func (d *daemon) await(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return api.Errorf(api.Unavailable, "MPS daemon %s does not serve yet: %s", d.id, st.Why)
+			return api.Errorf(api.Pending, "MPS daemon %s does not serve yet: %s", d.id, st.Why)
 		}
 	}
 }
