@@ -87,21 +87,24 @@ func (d *Driver) nodeUID() types.UID {
 // publish tells the publisher what the node has, or nothing at all while somebody
 // else hands out its GPUs. It does nothing before the cluster is known.
 func (d *Driver) publish(ctx context.Context) error {
+	// One at a time, each with what is known when it begins. What is asked meanwhile
+	// may take a while, and keeps nobody else from the rest of the driver.
+	d.publishing.Lock()
+	defer d.publishing.Unlock()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.cluster.known() {
+	now := d.cluster
+	d.mu.Unlock()
+	if !now.known() {
 		return nil
 	}
-	c := sharing.Cluster{
-		Policies: *d.cluster.policies, NodeLabels: d.cluster.node.labels, Can: *d.cluster.can, Match: d.cfg.Match,
-	}
+	c := sharing.Cluster{Policies: *now.policies, NodeLabels: now.node.labels, Can: *now.can, Match: d.cfg.Match}
 	devices := sharing.Sorted(d.world.byName())
-	has := d.means.gather(ctx, devices, c.Policies, *d.cluster.mps)
+	has := d.means.gather(ctx, devices, c.Policies, *now.mps)
 	offerings, err := d.offers.update(ctx, devices, c, has)
 	if err != nil {
 		return err
 	}
-	d.standDown(ctx)
+	d.standDown(ctx, now.node.advertised)
 	slices := sharing.Publish(offerings, c.Can)
 	if d.stoodDown != "" {
 		slices = nil
@@ -119,9 +122,10 @@ func (d *Driver) publish(ctx context.Context) error {
 	return nil
 }
 
-// standDown looks whether somebody else hands out the GPUs. d.mu is held.
-func (d *Driver) standDown(ctx context.Context) {
-	why := standDown(d.cfg.Paths.UpstreamCheckpoint(), d.cluster.node.advertised)
+// standDown looks whether somebody else hands out the GPUs, of which advertised are
+// the device plugin's. d.publishing is held.
+func (d *Driver) standDown(ctx context.Context, advertised int64) {
+	why := standDown(d.cfg.Paths.UpstreamCheckpoint(), advertised)
 	if why == d.stoodDown {
 		return
 	}

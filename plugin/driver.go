@@ -64,10 +64,14 @@ type Driver struct {
 	// watch of the supervisor uses it.
 	daemons map[string]sharing.DaemonState
 
-	mu        sync.Mutex
-	cluster   cluster
-	stoodDown string
-	ready     bool
+	// publishing is held while it is decided and told what is published; stoodDown is
+	// why nothing is.
+	publishing sync.Mutex
+	stoodDown  string
+
+	mu      sync.Mutex
+	cluster cluster
+	ready   bool
 }
 
 // New wires a driver. It touches nothing.

@@ -41,6 +41,15 @@ func (r *recovery) run(ctx context.Context, now sharing.Era) ([]sharing.Record, 
 	if err != nil {
 		return nil, err
 	}
+	if before.Boot == now.Boot && before.Load != now.Load {
+		for i := range recs {
+			if recs[i].Reload() {
+				if err := r.pipe.records.Put(recs[i]); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
 	repair := sharing.Recover(recs, sharing.Seen{SameBoot: before.Boot == now.Boot, Specs: specs})
 	if suspect != "" {
 		repair.Orphans = nil // they tell reclaim which claims were prepared
@@ -57,7 +66,7 @@ func (r *recovery) run(ctx context.Context, now sharing.Era) ([]sharing.Record, 
 // look goes through the prepared claims once the node is served: each repeat of
 // a prepare looks at its own claim, this is for those that nobody asks for.
 func (r *recovery) look(ctx context.Context, prepared []sharing.Record) {
-	if err := r.redo(ctx, prepared); err != nil && ctx.Err() == nil {
+	if err := r.redo(ctx, prepared, false); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Prepared claims could not be repaired; they are looked at again when the kubelet asks for them")
 	}
 }
@@ -80,7 +89,8 @@ func (r *recovery) carryOut(ctx context.Context, repair sharing.Repair) {
 }
 
 // redo looks at what prepared claims were given and re-makes what is missing.
-func (r *recovery) redo(ctx context.Context, recs []sharing.Record) error {
+// reloaded says that the driver was loaded anew since.
+func (r *recovery) redo(ctx context.Context, recs []sharing.Record, reloaded bool) error {
 	var errs []error
 	for _, rec := range recs {
 		// In a flight of its own, from the record as it is then: the kubelet may
@@ -89,6 +99,11 @@ func (r *recovery) redo(ctx context.Context, recs []sharing.Record) error {
 			now, known, err := r.pipe.records.Claim(rec.UID)
 			if err != nil || !known || now.State != sharing.Prepared {
 				return sharing.Grant{}, err
+			}
+			if reloaded && now.Reload() {
+				if err := r.pipe.records.Put(now); err != nil {
+					return sharing.Grant{}, err
+				}
 			}
 			return r.pipe.again(ctx, now)
 		})
@@ -123,7 +138,7 @@ func (r *recovery) refresh(ctx context.Context, now sharing.Era) error {
 			prepared = append(prepared, rec)
 		}
 	}
-	if err := r.redo(ctx, prepared); err != nil {
+	if err := r.redo(ctx, prepared, true); err != nil {
 		return err // the era is not noted: the next look tries again
 	}
 	return r.memory.Turn(now, nil)

@@ -35,3 +35,23 @@ func (f Facts) Interval(address string) (nvidia.Interval, bool) {
 	fact, noted := f[intervalKey(address)]
 	return nvidia.Interval(fact.Was), noted
 }
+
+// Reload takes up that the driver was loaded anew, which makes every setting the
+// default: what a setting was before is gone with the load that it was noted in. It
+// says whether anything was noted.
+func (r *Record) Reload() bool {
+	news := false
+	for _, s := range r.Steps {
+		switch s := s.(type) {
+		case SetComputeMode:
+			if _, noted := r.Facts.ComputeMode(s.Address); noted {
+				news = r.Learn(WasComputeMode(s.Address, ComputeDefault)) || news
+			}
+		case SetInterval:
+			if was, noted := r.Facts.Interval(s.Address); noted && was != "" {
+				news = r.Learn(WasInterval(s.Address, nvidia.Default)) || news
+			}
+		}
+	}
+	return news
+}

@@ -246,3 +246,32 @@ func TestSettingsOfAClaim(t *testing.T) {
 		})
 	}
 }
+
+// What a setting was is gone with the driver load in which it was noted.
+func TestReload(t *testing.T) {
+	node, slot, other := sharedNode(t)
+	address := node.Devices["gpu-0"].Address
+	node.Known = Facts{}
+	for _, key := range []string{computeModeKey(address), intervalKey(address)} {
+		node.Known[key] = Fact{Was: map[string]string{computeModeKey(address): "Prohibited", intervalKey(address): "Long"}[key]}
+	}
+	for _, device := range []string{slot, other} {
+		rec, err := Acquire(node, Claim{UID: "c", Asks: []Ask{{Request: "r", Device: device, Share: "s"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rec.Reload() || rec.Reload() {
+			t.Errorf("%s: it is news twice, or never", device)
+		}
+		if mode, _ := rec.Facts.ComputeMode(address); mode != ComputeDefault {
+			t.Errorf("%s: the compute mode was %s", device, mode)
+		}
+		if i, noted := rec.Facts.Interval(address); noted && i != nvidia.Default {
+			t.Errorf("%s: the interval was %s", device, i)
+		}
+	}
+	bare := Record{UID: "c", Steps: []Step{SetComputeMode{Setting: Setting{Address: address}}}}
+	if bare.Reload() || len(bare.Facts) > 0 {
+		t.Errorf("what was never noted is: %+v", bare.Facts)
+	}
+}

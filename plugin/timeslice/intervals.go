@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/api/nvidia"
@@ -32,7 +33,12 @@ type gpu struct {
 	// asked: it is known whether there is one; none is why not.
 	asked bool
 	none  error
+	// failed is when it could last not be found out.
+	failed time.Time
 }
+
+// retry is how long a question that failed is not asked again: the program may hang.
+const retry = time.Minute
 
 // New returns the intervals of the driver that is installed below root. load returns
 // the id of its present load.
@@ -53,13 +59,15 @@ func (v *Intervals) of(uuid string) *gpu {
 }
 
 // Supports returns nil when the GPU's interval can be set, as far as is known. It
-// asks once for each load of the driver. api.Unsupported: it cannot.
+// asks once for each load of the driver, and what fails again after a minute.
+// api.Unsupported: it cannot.
 func (v *Intervals) Supports(ctx context.Context, uuid string) error {
 	g := v.of(uuid)
 	g.Lock()
 	defer g.Unlock()
-	if !g.asked {
+	if !g.asked && time.Since(g.failed) > retry {
 		if _, err := v.read(ctx, g, uuid); err != nil && !g.asked {
+			g.failed = time.Now()
 			return err
 		}
 	}

@@ -312,3 +312,35 @@ func TestRebootWithShares(t *testing.T) {
 	n.finish(b)
 	same(t, "at the end", []int{n.turns(0), n.compute(0), n.compute(1)}, []int{0, sim.ComputeDefault, sim.ComputeDefault})
 }
+
+// A reload of the driver makes settings the default: they are made again for who is
+// there, and what is restored afterwards is the default, not what was before.
+func TestDriverReloadWithShares(t *testing.T) {
+	for name, stopped := range map[string]bool{"while it runs": false, "while it is stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newSharedNode(t, []string{"H100-80"}, eighthInTurns("Long"))
+			n.preset(0, func(g *sim.GPU) { g.TimeSlice, g.ComputeMode = 2, sim.ComputeProhibited })
+			n.awaitShares("eighth")
+			c := n.schedule("c", of("r", "eighth"))
+			_, err := n.P(c)
+			ok(t, err)
+			if stopped {
+				n.stop()
+			}
+			ok(t, n.machine.ReloadDriver())
+			if stopped {
+				n.start()
+			}
+			n.await(func() string {
+				if n.turns(0) != 3 || n.compute(0) != sim.ComputeDefault {
+					return fmt.Sprintf("interval %d, compute mode %d", n.turns(0), n.compute(0))
+				}
+				return ""
+			})
+			_, err = n.P(c)
+			ok(t, err)
+			n.finish(c)
+			same(t, "at the end", []int{n.turns(0), n.compute(0)}, []int{0, sim.ComputeDefault})
+		})
+	}
+}
