@@ -48,7 +48,7 @@ func TestMixedNode(t *testing.T) {
 	lt := begin(t)
 	lt.Use(mixedPolicy)
 	lt.publishes(mixed, "gpu-0-mig-7g40gb-0-0", "gpu-1", "gpu-2", "gpu-2-mig-7g80gb-0-0", "gpu-3")
-	have, err := lt.devices(context.Background(), mixed)
+	have, err := lt.Devices(context.Background(), mixed)
 	lt.OK(err)
 	for name := range have {
 		if name == "gpu-0" || strings.HasPrefix(name, "gpu-1-mig") || strings.HasPrefix(name, "gpu-3-mig") {

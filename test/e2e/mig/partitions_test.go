@@ -7,15 +7,11 @@ package mig
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cotenant-dev/cotenant/test/lab/labtest"
 	"github.com/cotenant-dev/cotenant/test/sim"
@@ -32,26 +28,11 @@ func begin(t *testing.T) test {
 	return lt
 }
 
-// devices are what a node publishes, by name.
-func (t test) devices(ctx context.Context, node string) (map[string]resourceapi.Device, error) {
-	list, err := t.Client().ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: "spec.driver=gpu.nvidia.com,spec.nodeName=" + node})
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]resourceapi.Device{}
-	for _, s := range list.Items {
-		for _, d := range s.Spec.Devices {
-			out[d.Name] = d
-		}
-	}
-	return out, nil
-}
-
 // publishes waits until a node publishes devices, untainted.
 func (t test) publishes(node string, names ...string) {
 	t.Helper()
 	t.Eventually(time.Minute, func(ctx context.Context) (string, error) {
-		have, err := t.devices(ctx, node)
+		have, err := t.Devices(ctx, node)
 		if err != nil {
 			return "", err
 		}
@@ -132,20 +113,12 @@ spec:
 // was given, without the control nodes that every GPU container has.
 func (t test) nodesOf(node, podName, container string) []string {
 	t.Helper()
-	var id string
-	for _, c := range t.Running(podName).Status.ContainerStatuses {
-		if c.Name == container {
-			id = strings.TrimPrefix(c.ContainerID, "containerd://")
-		}
-	}
-	out, err := t.Exec(context.Background(), node, "sh", "-c", "cat $(find /run/containerd -path '*/"+id+"/config.json' | head -1)")
-	t.OK(err)
 	var spec struct {
 		Linux struct {
 			Devices []struct{ Path string }
 		}
 	}
-	t.OK(json.Unmarshal([]byte(out), &spec))
+	t.OCISpec(node, podName, container, &spec)
 	control := []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}
 	var paths []string
 	for _, d := range spec.Linux.Devices {

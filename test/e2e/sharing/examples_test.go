@@ -6,8 +6,6 @@
 package sharing
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -27,14 +25,6 @@ type container struct {
 
 func (t test) container(pod, name string) container {
 	t.Helper()
-	id := ""
-	for _, c := range t.Running(pod).Status.ContainerStatuses {
-		if c.Name == name {
-			id = strings.TrimPrefix(c.ContainerID, "containerd://")
-		}
-	}
-	out, err := t.Exec(context.Background(), node, "sh", "-c", "cat $(find /run/containerd -path '*/"+id+"/config.json' | head -1)")
-	t.OK(err)
 	var spec struct {
 		Process struct{ Env []string }
 		Mounts  []struct {
@@ -42,7 +32,7 @@ func (t test) container(pod, name string) container {
 			Options             []string
 		}
 	}
-	t.OK(json.Unmarshal([]byte(out), &spec))
+	t.OCISpec(node, pod, name, &spec)
 	c := container{mounts: map[string]string{}}
 	for _, e := range spec.Process.Env {
 		if strings.HasPrefix(e, "CUDA_") || strings.HasPrefix(e, "COTENANT_") || strings.HasPrefix(e, "NVIDIA_VISIBLE") {

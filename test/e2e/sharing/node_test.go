@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cotenant-dev/cotenant/test/lab"
@@ -29,7 +28,7 @@ func begin(t *testing.T) test {
 	lt := test{labtest.T{T: t, Lab: cluster}}
 	lt.Use(lt.Example("policy-shares"))
 	lt.Eventually(time.Minute, func(ctx context.Context) (string, error) {
-		devices, err := lt.devices(ctx)
+		devices, err := lt.Devices(ctx, node)
 		if err != nil {
 			return "", err
 		}
@@ -45,21 +44,6 @@ func begin(t *testing.T) test {
 		return "", nil
 	})
 	return lt
-}
-
-// devices are what the node publishes, by name.
-func (t test) devices(ctx context.Context) (map[string]resourceapi.Device, error) {
-	list, err := t.Client().ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: "spec.driver=gpu.nvidia.com,spec.nodeName=" + node})
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]resourceapi.Device{}
-	for _, s := range list.Items {
-		for _, d := range s.Spec.Devices {
-			out[d.Name] = d
-		}
-	}
-	return out, nil
 }
 
 // gpu is a GPU of the node now.

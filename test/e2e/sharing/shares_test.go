@@ -188,7 +188,7 @@ func TestDaemonAndSupervisorKilled(t *testing.T) {
 			if about["ResourceClaim a"] <= i || about["ResourceClaim b"] <= i {
 				return fmt.Sprintf("events: %v", about), nil
 			}
-			devices, err := lt.devices(ctx)
+			devices, err := lt.Devices(ctx, node)
 			if err != nil || len(devices[lt.shares().Device].Taints) > 0 {
 				return "tainted still", err
 			}

@@ -8,6 +8,7 @@ package labtest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -114,6 +116,36 @@ func (t T) Sees(pod, container string) string {
 		return "", err
 	})
 	return seen
+}
+
+// Devices are what a node publishes, by name.
+func (t T) Devices(ctx context.Context, node string) (map[string]resourceapi.Device, error) {
+	list, err := t.Client().ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: "spec.driver=gpu.nvidia.com,spec.nodeName=" + node})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]resourceapi.Device{}
+	for _, s := range list.Items {
+		for _, d := range s.Spec.Devices {
+			out[d.Name] = d
+		}
+	}
+	return out, nil
+}
+
+// OCISpec reads what runc was given for a container of a pod of the default
+// namespace.
+func (t T) OCISpec(node, pod, container string, into any) {
+	t.Helper()
+	id := ""
+	for _, c := range t.Running(pod).Status.ContainerStatuses {
+		if c.Name == container {
+			id = strings.TrimPrefix(c.ContainerID, "containerd://")
+		}
+	}
+	out, err := t.Exec(context.Background(), node, "sh", "-c", "cat $(find /run/containerd -path '*/"+id+"/config.json' | head -1)")
+	t.OK(err)
+	t.OK(json.Unmarshal([]byte(out), into))
 }
 
 // Unschedulable waits until the scheduler says that the pod cannot be placed.
