@@ -3,6 +3,8 @@
 
 package sharing
 
+import "slices"
+
 // Daemon is an MPS control daemon as it is wanted: one for a shared slot, or for
 // the devices of a claim that share one configuration.
 type Daemon struct {
@@ -48,4 +50,53 @@ type DaemonState struct {
 	Restarts int
 	// Clients is how many processes are connected.
 	Clients int
+}
+
+// Served is a device that an MPS daemon serves.
+type Served struct {
+	Address string
+	// UUID is the GPU's. That of a partition is among the facts of Slot.
+	UUID string
+	Slot string
+	// MemoryMiB is how much memory it has; 0 when it tells none.
+	MemoryMiB int64
+}
+
+// GPUs returns the addresses of the devices, each once.
+func (s StartMPS) GPUs() []string {
+	var out []string
+	for _, d := range s.Devices {
+		if !slices.Contains(out, d.Address) {
+			out = append(out, d.Address)
+		}
+	}
+	return out
+}
+
+// Wanted is the daemon that the step starts, when the partitions among its devices
+// have these facts.
+func (s StartMPS) Wanted(facts Facts) (Daemon, error) {
+	d := Daemon{ID: s.Daemon, MultiUser: s.Limits.MultiUser}
+	total := map[string]int64{}
+	for _, served := range s.Devices {
+		uuid := served.UUID
+		if served.Slot != "" {
+			uuid = facts[served.Slot].UUID
+		}
+		d.UUIDs = append(d.UUIDs, uuid)
+		total[uuid] = served.MemoryMiB
+	}
+	slices.Sort(d.UUIDs)
+	if s.Limits.ActiveThreads != nil {
+		d.ActiveThreads = *s.Limits.ActiveThreads
+	}
+	pinned, err := s.Limits.Pinned(d.UUIDs, total)
+	if err != nil {
+		return Daemon{}, err
+	}
+	d.PinnedMiB = make([]int64, len(d.UUIDs))
+	for _, p := range pinned {
+		d.PinnedMiB[p.Position] = p.MiB
+	}
+	return d, nil
 }

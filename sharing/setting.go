@@ -9,6 +9,18 @@ import "github.com/cotenant-dev/cotenant/api/nvidia"
 // first: those who come later copy the note, so that the last of them to go still
 // knows it.
 
+// ComputeMode says which processes may have a context on a GPU, in the words of
+// nvidia-smi.
+type ComputeMode string
+
+// The compute modes (nvml.h, nvmlComputeMode_t).
+const (
+	ComputeDefault    ComputeMode = "Default"
+	ComputeProhibited ComputeMode = "Prohibited"
+	// ComputeExclusive: one process, which of an MPS daemon is its server.
+	ComputeExclusive ComputeMode = "Exclusive_Process"
+)
+
 // No slot has a name like these keys.
 func computeModeKey(address string) string { return address + "/compute-mode" }
 func intervalKey(address string) string    { return address + "/time-slice" }

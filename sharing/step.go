@@ -103,28 +103,6 @@ type Setting struct {
 	Address string
 }
 
-// Served is a device that an MPS daemon serves.
-type Served struct {
-	Address string
-	// UUID is the GPU's. That of a partition is among the facts of Slot.
-	UUID string
-	Slot string
-	// MemoryMiB is how much memory it has; 0 when it tells none.
-	MemoryMiB int64
-}
-
-// ComputeMode says which processes may have a context on a GPU, in the words of
-// nvidia-smi.
-type ComputeMode string
-
-// The compute modes (nvml.h, nvmlComputeMode_t).
-const (
-	ComputeDefault    ComputeMode = "Default"
-	ComputeProhibited ComputeMode = "Prohibited"
-	// ComputeExclusive: one process, which of an MPS daemon is its server.
-	ComputeExclusive ComputeMode = "Exclusive_Process"
-)
-
 // Place is where on a node a partition is.
 type Place struct {
 	Slot    string
@@ -182,45 +160,6 @@ func (p Place) GPUs() []string { return []string{p.Address} }
 
 // GPUs returns the one address.
 func (s Setting) GPUs() []string { return []string{s.Address} }
-
-// GPUs returns the addresses of the devices, each once.
-func (s StartMPS) GPUs() []string {
-	var out []string
-	for _, d := range s.Devices {
-		if !slices.Contains(out, d.Address) {
-			out = append(out, d.Address)
-		}
-	}
-	return out
-}
-
-// Wanted is the daemon that the step starts, when the partitions among its devices
-// have these facts.
-func (s StartMPS) Wanted(facts Facts) (Daemon, error) {
-	d := Daemon{ID: s.Daemon, MultiUser: s.Limits.MultiUser}
-	total := map[string]int64{}
-	for _, served := range s.Devices {
-		uuid := served.UUID
-		if served.Slot != "" {
-			uuid = facts[served.Slot].UUID
-		}
-		d.UUIDs = append(d.UUIDs, uuid)
-		total[uuid] = served.MemoryMiB
-	}
-	slices.Sort(d.UUIDs)
-	if s.Limits.ActiveThreads != nil {
-		d.ActiveThreads = *s.Limits.ActiveThreads
-	}
-	pinned, err := s.Limits.Pinned(d.UUIDs, total)
-	if err != nil {
-		return Daemon{}, err
-	}
-	d.PinnedMiB = make([]int64, len(d.UUIDs))
-	for _, p := range pinned {
-		d.PinnedMiB[p.Position] = p.MiB
-	}
-	return d, nil
-}
 
 // GPUs returns the addresses of the spec's devices, each once.
 func (s WriteSpec) GPUs() []string {
