@@ -181,10 +181,10 @@ func TestSharesOutliveTheirSupervisor(t *testing.T) {
 	// A daemon that is started for its first client is none that broke.
 	name := before.Slots[0].Name
 	for state, want := range map[DaemonState]string{
-		{Ready: true, Restarts: 1}:          "",
-		{Why: "is started"}:                 "",
-		{Why: "killed", BrokenSince: 1796000000}:       "killed",
-		{Ready: true, Why: "was restarted"}: "",
+		{Ready: true, Restarts: 1}:               "",
+		{Why: "is started"}:                      "",
+		{Why: "killed", BrokenSince: 1796000000}: "killed",
+		{Ready: true, Why: "was restarted"}:      "",
 	} {
 		o := before
 		o.supervision.Daemons = map[string]DaemonState{name: state}
