@@ -13,7 +13,7 @@ import "github.com/cotenant-dev/cotenant/api/nvidia"
 // nvidia-smi.
 type ComputeMode string
 
-// The compute modes (nvml.h, nvmlComputeMode_t).
+// The compute modes.
 const (
 	ComputeDefault    ComputeMode = "Default"
 	ComputeProhibited ComputeMode = "Prohibited"

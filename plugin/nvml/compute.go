@@ -13,8 +13,8 @@ import (
 	"github.com/cotenant-dev/cotenant/sharing"
 )
 
-// modes are the compute modes by their number (nvml.h, nvmlComputeMode_t; 1 was a
-// mode that drivers no longer have).
+// modes are the compute modes by their number in nvml.h; 1 was one that drivers no
+// longer have.
 var modes = map[nvml.ComputeMode]sharing.ComputeMode{
 	nvml.COMPUTEMODE_DEFAULT:           sharing.ComputeDefault,
 	nvml.COMPUTEMODE_PROHIBITED:        sharing.ComputeProhibited,

@@ -32,6 +32,7 @@ type getters interface {
 	GetMaxMigDeviceCount() (int, nvml.Return)
 	GetMemoryInfo() (nvml.Memory, nvml.Return)
 	GetMemoryInfo_v2() (nvml.Memory_v2, nvml.Return)
+	GetMemoryLimits_v1(string) (nvml.MemoryLimits_v1, nvml.Return)
 	GetMigMode() (int, int, nvml.Return)
 	GetMinorNumber() (int, nvml.Return)
 	GetModuleId() (int, nvml.Return)
