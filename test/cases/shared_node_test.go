@@ -6,7 +6,6 @@ package cases
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
 	"github.com/cotenant-dev/cotenant/test/scheduler"
 	"github.com/cotenant-dev/cotenant/test/sim"
+	"github.com/cotenant-dev/cotenant/test/sim/programs"
 )
 
 // standIns builds nvidia-smi of the simulated driver once; built is where it is.
@@ -27,10 +27,7 @@ var (
 			return err
 		}
 		built = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "../sim/cmd/nvidia-smi")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		return build.Run()
+		return programs.Build(dir, programs.SMI)
 	})
 	built string
 )
