@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +23,8 @@ import (
 
 // clients knows which containers would be clients of which MPS daemons. A container
 // can use one: both would be found in the same directory, the second would hide the
-// first, and one of the GPUs would be out of reach, or used without its limits.
+// first, and one of the GPUs would be out of reach, or used without its limits. Nor
+// can it have shares whose memory the driver limits by the container, of two sizes.
 //
 // The claim does not tell which containers use it; its pods do, and their other
 // claims.
@@ -34,12 +34,17 @@ type clients struct {
 	shared func() map[string]sharing.Shared
 }
 
-// daemons are the MPS daemons of a claim, by the request they were allocated for.
-type daemons map[string]string
+// had is what there can be one of in a container, by the request that it was
+// allocated for: MPS daemons, by ID, and memory limits of containers, by their size.
+type had struct {
+	daemons, limits map[string][]string
+}
 
-// daemonsOf returns the daemons that the claim's containers are clients of.
-func (m clients) daemonsOf(c sharing.Claim) daemons {
-	out := daemons{}
+func (h had) none() bool { return len(h.daemons)+len(h.limits) == 0 }
+
+// hadBy returns what the containers of a claim have of that.
+func (m clients) hadBy(c sharing.Claim) had {
+	out := had{daemons: map[string][]string{}, limits: map[string][]string{}}
 	var shared map[string]sharing.Shared
 	for _, a := range c.Asks {
 		switch {
@@ -48,34 +53,36 @@ func (m clients) daemonsOf(c sharing.Claim) daemons {
 			if shared == nil {
 				shared = m.shared()
 			}
-			if shared[a.Device].Mode == v1alpha1.MPS {
-				out[a.Request] = a.Device
+			s := shared[a.Device]
+			if s.Mode == v1alpha1.MPS {
+				out.daemons[a.Request] = append(out.daemons[a.Request], a.Device)
+			}
+			if s.Memory == sharing.MemoryPerContainer {
+				out.limits[a.Request] = append(out.limits[a.Request], fmt.Sprintf("%d MiB", s.MemoryMiB))
 			}
 		case a.Settings != nil && a.Settings.Strategy == nvidia.StrategyMPS:
-			out[a.Request] = c.UID
+			out.daemons[a.Request] = append(out.daemons[a.Request], c.UID)
 		}
 	}
 	return out
 }
-
-// distinct are the daemons, each once, sorted.
-func (d daemons) distinct() []string { return slices.Compact(slices.Sorted(maps.Values(d))) }
 
 // named are those of one request of a container, or of all for "".
-func (d daemons) named(request string) []string {
+func named(of map[string][]string, request string) []string {
 	var out []string
-	for r, id := range d {
+	for r, ids := range of {
 		if request == "" || r == request || resourceclaim.BaseRequestRef(r) == request {
-			out = append(out, id)
+			out = append(out, ids...)
 		}
 	}
 	return out
 }
 
-// check refuses the claim if one of its containers would be a client of two daemons.
+// check refuses the claim if one of its containers would be a client of two daemons,
+// or be told two memory limits: the driver's hook takes one for all of its GPUs.
 func (m clients) check(ctx context.Context, c sharing.Claim) error {
-	mine := m.daemonsOf(c)
-	if len(mine) == 0 {
+	mine := m.hadBy(c)
+	if mine.none() {
 		return nil
 	}
 	found := false
@@ -93,19 +100,19 @@ func (m clients) check(ctx context.Context, c sharing.Claim) error {
 		}
 	}
 	if !found { // it may be one container that uses all of it
-		return oneOnly(mine.distinct(), "who uses claim "+c.Namespace+"/"+c.Name)
+		return oneOnly(named(mine.daemons, ""), named(mine.limits, ""), "who uses claim "+c.Namespace+"/"+c.Name)
 	}
 	return nil
 }
 
 // checkPod looks at every container that uses the claim and at least one other.
-func (m clients) checkPod(ctx context.Context, pod *corev1.Pod, claim string, mine daemons) error {
-	known := map[string]daemons{claim: mine}
+func (m clients) checkPod(ctx context.Context, pod *corev1.Pod, claim string, mine had) error {
+	known := map[string]had{claim: mine}
 	for _, u := range uses(pod) {
 		if !u.of(claim) {
 			continue
 		}
-		var all []string
+		var daemons, limits []string
 		for _, r := range u.refs {
 			of, ok := known[r.claim]
 			if !ok {
@@ -115,39 +122,42 @@ func (m clients) checkPod(ctx context.Context, pod *corev1.Pod, claim string, mi
 				}
 				known[r.claim] = of
 			}
-			all = append(all, of.named(r.request)...)
+			daemons = append(daemons, named(of.daemons, r.request)...)
+			limits = append(limits, named(of.limits, r.request)...)
 		}
-		slices.Sort(all)
 		who := fmt.Sprintf("container %s of pod %s/%s", u.container, pod.Namespace, pod.Name)
-		if err := oneOnly(slices.Compact(all), who); err != nil {
+		if err := oneOnly(daemons, limits, who); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// other returns the daemons of another claim of the pod. One that is not there, or
-// not of this node, has none.
-func (m clients) other(ctx context.Context, namespace, name string) (daemons, error) {
+// other returns what another claim of the pod has. One that is not there, or not of
+// this node, has nothing.
+func (m clients) other(ctx context.Context, namespace, name string) (had, error) {
 	rc, err := m.client.ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return had{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at the other claims of the pod: %w", err)
+		return had{}, fmt.Errorf("look at the other claims of the pod: %w", err)
 	}
 	c, err := decode(rc, m.pool)
 	if err != nil {
-		return nil, nil // it will not be prepared
+		return had{}, nil // it will not be prepared
 	}
-	return m.daemonsOf(c), nil
+	return m.hadBy(c), nil
 }
 
-func oneOnly(daemons []string, who string) error {
-	if len(daemons) < 2 {
-		return nil
+func oneOnly(daemons, limits []string, who string) error {
+	if all := slices.Compact(slices.Sorted(slices.Values(daemons))); len(all) > 1 {
+		return api.Errorf(api.Invalid, "%s would be a client of %d MPS daemons (%s), and a container can use one; ask for one, or use them in different containers", who, len(all), strings.Join(all, ", "))
 	}
-	return api.Errorf(api.Invalid, "%s would be a client of %d MPS daemons (%s), and a container can use one; ask for one, or use them in different containers", who, len(daemons), strings.Join(daemons, ", "))
+	if all := slices.Compact(slices.Sorted(slices.Values(limits))); len(all) > 1 {
+		return api.Errorf(api.Invalid, "%s would have shares with memory limits of %s, and the driver takes one limit for all GPUs of a container; use them in different containers", who, strings.Join(all, " and "))
+	}
+	return nil
 }
 
 // use is what one container uses.

@@ -51,7 +51,7 @@ func FuzzClaimStatus(f *testing.F) {
 		}
 		c, err := decode(&rc, "n1")
 		if err == nil {
-			_ = clients{shared: func() map[string]sharing.Shared { return node.Slots }}.daemonsOf(c)
+			_ = clients{shared: func() map[string]sharing.Shared { return node.Slots }}.hadBy(c)
 			var rec sharing.Record
 			if rec, err = sharing.Acquire(node, c); err == nil && len(rec.Grant.Devices) != len(c.Asks) {
 				t.Errorf("%d devices for %d asks", len(rec.Grant.Devices), len(c.Asks))

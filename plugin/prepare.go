@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/sharing"
@@ -104,7 +105,7 @@ func (p *pipeline) settleFirst(ctx context.Context, rec sharing.Record) error {
 	}
 	rest, owed, err := p.records.Claim(rec.UID)
 	if err == nil && owed {
-		err = api.Errorf(api.Lost, "claim %s/%s had %s before, which does not answer and cannot be cleaned up; reset the GPU or reboot the node", rest.Namespace, rest.Name, rest.Holds[0].Slot)
+		err = api.Errorf(api.Lost, "claim %s/%s had the GPU at %s before, which does not answer and cannot be cleaned up; reset the GPU or reboot the node", rest.Namespace, rest.Name, strings.Join(addressesOf(rest), ", "))
 	}
 	return err
 }

@@ -183,7 +183,10 @@ func (a *acquisition) step(s Step) {
 func (s *WriteSpec) add(d SpecDevice) {
 	for i, have := range s.Devices {
 		if have.Name == d.Name {
-			s.Devices[i].Made = cmp.Or(have.Made, d.Made)
+			merged := &s.Devices[i]
+			merged.Slot, merged.Made = cmp.Or(have.Slot, d.Slot), cmp.Or(have.Made, d.Made)
+			merged.Shared, merged.MemoryMiB = cmp.Or(have.Shared, d.Shared), cmp.Or(have.MemoryMiB, d.MemoryMiB)
+			merged.Daemon = cmp.Or(have.Daemon, d.Daemon)
 			return
 		}
 	}

@@ -4,6 +4,7 @@
 package sharing
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
@@ -45,10 +46,10 @@ func (o Offering) broken(l Listed) string {
 		return ""
 	}
 	if !o.supervision.Up {
-		return o.supervision.Why
+		return cmp.Or(o.supervision.Why, "no MPS control daemon can be run")
 	}
 	if d := o.supervision.Daemons[l.Name]; d.BrokenSince != 0 {
-		return d.Why
+		return cmp.Or(d.Why, "its MPS control daemon does not serve")
 	}
 	return ""
 }

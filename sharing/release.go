@@ -25,15 +25,17 @@ func Release(rec Record, devices map[string]Device, holds []Hold) Released {
 			shared[h.Slot] = true
 		}
 	}
-	lost := map[string]bool{}
+	lost, uuids := map[string]bool{}, map[string]string{}
 	for _, d := range devices {
-		lost[d.Address] = d.Condition == Lost
+		lost[d.Address], uuids[d.Address] = d.Condition == Lost, d.UUID
 	}
+	replaced := rec.replaced(uuids)
 	r := Released{Undo: rec, Owed: rec}
 	r.Undo.Steps, r.Owed.Steps, r.Owed.Holds, r.Owed.Grant = nil, nil, nil, nil
 	for _, s := range rec.Steps {
 		switch {
 		case shared[slotOf(s)]:
+		case setting(s) && replaced[s.GPUs()[0]]: // it went with the board
 		case hardware(s) && lost[s.GPUs()[0]]:
 			r.Owed.Steps = append(r.Owed.Steps, s)
 		default:
@@ -42,7 +44,9 @@ func Release(rec Record, devices map[string]Device, holds []Hold) Released {
 	}
 	for _, h := range rec.Holds {
 		d, ok := devices[GPUOf(h.Slot)]
-		if h.Admin || !ok || d.Condition != Lost {
+		// Where another claim has the same slot nothing is owed, and it is not in doubt
+		// what is on the GPU.
+		if h.Admin || !ok || d.Condition != Lost || shared[h.Slot] {
 			continue
 		}
 		r.Owed.Holds = append(r.Owed.Holds, h)
@@ -72,14 +76,38 @@ func slotOf(s Step) string {
 	return ""
 }
 
-// hardware says whether a step can only be undone on a GPU that answers. A CDI spec
-// is a file and a daemon is a process, whatever they are about.
+// hardware says whether there is something to undo of a step, and only on a GPU that
+// answers. A CDI spec is a file and a daemon is a process, whatever they are about.
 func hardware(s Step) bool {
-	switch s.(type) {
-	case WriteSpec, StartMPS:
-		return false
+	if m, ok := s.(SwitchMIG); ok {
+		return m.On
 	}
-	return true
+	_, instance := s.(CreateGPUInstance)
+	return instance || setting(s)
+}
+
+// setting says whether a step changes a setting of a GPU.
+func setting(s Step) bool {
+	switch s.(type) {
+	case SetComputeMode, SetInterval:
+		return true
+	}
+	return false
+}
+
+// replaced are the addresses at which there is another board than the one that the
+// claim was given.
+func (r Record) replaced(uuids map[string]string) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range r.Steps {
+		if spec, ok := s.(WriteSpec); ok {
+			for _, d := range spec.Devices {
+				now := uuids[d.Address]
+				out[d.Address] = now != "" && now != d.UUID
+			}
+		}
+	}
+	return out
 }
 
 // Shares says whether undoing the record depends on who else has the same slot.

@@ -16,6 +16,9 @@ func (a *acquisition) takeShare(d Device, ask Ask, granted *SpecDevice) error {
 	if ask.Admin {
 		return nil
 	}
+	if ask.Share == "" {
+		return api.Errorf(api.Invalid, "request %s was allocated a share of %s without a share id; the feature gate DRAConsumableCapacity must be on in every part of the cluster", ask.Request, ask.Device)
+	}
 	s, known := a.Slots[ask.Device]
 	if !known {
 		return a.unknown(ask)

@@ -80,6 +80,8 @@ func ran() measured {
 		floor:  &floor{get: flat(1), sync: flat(2)},
 		rungs:  []*rung{at(0, 5), at(100, 5), at(1000, 5)},
 		bursts: []*burst{{width: gpus, wall: flat(40)}, {width: fullNode, wall: flat(300)}},
+		sharers: &sharers{alone: flat(10), beside: flat(12), first: flat(250), second: flat(15),
+			slow: time.Minute, converged: 61 * time.Second, calls: 3},
 	}
 }
 
@@ -107,6 +109,9 @@ func TestWhichBarsAreMissed(t *testing.T) {
 			m.rungs[2].prepare = sample{32.1}
 			m.rungs[0].prepare, m.rungs[1].prepare = sample{30}, sample{30}
 		}, []string{p50}},
+		{"a start that hangs is felt", func(m *measured) { m.sharers.beside = sample{12.1} }, []string{"p99 beside a start that hangs, over alone"}},
+		{"shares are slow", func(m *measured) { m.sharers.first, m.sharers.second = sample{501}, sample{31} }, []string{"first share of a GPU, p50", "second share of a GPU, p50"}},
+		{"a slow start is begun anew", func(m *measured) { m.sharers.converged = 66 * time.Second }, []string{"MPS start of 1m0s, until it is prepared after 3 calls"}},
 		{"growing below 8 ms", func(m *measured) { m.rungs[2].prepare = sample{6.1} }, []string{growth}},
 		{"one of 110 failed", func(m *measured) { m.bursts[1].failed = 1 }, []string{"110 prepares at once, failed of 330"}},
 		{"a rate limit that only later bursts feel", func(m *measured) { m.bursts[1].wall = sample{300, 900, 2000} },

@@ -28,12 +28,17 @@ type Options struct {
 	Known []string
 	// UID is the user who asks.
 	UID int
+	// DriverRoot is below where the driver's programs are; where it is "" they are not
+	// looked at. Library is what nvidia-smi is made to load, "" for what the loader finds.
+	DriverRoot, Library string
 }
 
 // Report is what was found.
 type Report struct {
 	Driver string
-	GPUs   []Compared
+	// Notes are what was seen and has nothing to be compared with.
+	Notes []string
+	GPUs  []Compared
 }
 
 // Compared is one GPU.
@@ -63,7 +68,7 @@ func Compare(lib readonly.Library, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Driver: d.version}
+	r := Report{Driver: d.version, Notes: programs(o.DriverRoot)}
 	for i := range n {
 		c, err := compare(lib, i, d, o)
 		if err != nil {
@@ -81,13 +86,15 @@ func compare(lib readonly.Library, index int, d driver, o Options) (Compared, er
 		c.Open = []string{err.Error()}
 		return c, nil
 	}
+	scratch := filepath.Join(o.Scratch, fmt.Sprintf("gpu-%d", index))
+	g.policies(o, scratch+"-words")
 	c.Name, c.Questions = g.product.Name, len(g.asked)
 	if c.Product = known(g.product, o.Known); c.Product == "" {
 		c.Open = append(g.open, fmt.Sprintf("the simulator has no product of PCI device id %#04x: put the recorded one into test/sim/products, look at its sources, and run this again", g.product.PCIDeviceID))
 		c.Recorded, err = record(g, d, o.Out)
 		return c, err
 	}
-	twin, err := lookAtTwin(g, c.Product, d, filepath.Join(o.Scratch, fmt.Sprintf("gpu-%d", index)), o.UID)
+	twin, err := lookAtTwin(g, c.Product, d, scratch, o.UID)
 	if err != nil {
 		return c, err
 	}
@@ -115,8 +122,11 @@ func (r Report) OK() bool {
 	return true
 }
 
-// Print writes a line for each GPU and one for each difference.
+// Print writes a line for each note, for each GPU, and for each difference.
 func (r Report) Print(w io.Writer) {
+	for _, line := range r.Notes {
+		fmt.Fprintln(w, line)
+	}
 	for _, g := range r.GPUs {
 		against := "against " + g.Product
 		if g.Product == "" {

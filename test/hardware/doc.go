@@ -13,6 +13,10 @@
 // readonly. What differs from board to board by design (UUIDs, addresses, counts
 // of processes, memory reserved by the driver) is compared by its form, or not.
 //
-// It may import mig, test/sim and go-nvml; nothing imports it. The test that loads
+// Of the driver's programs nvidia-smi is asked for what the library does not tell, the
+// time-slice interval. Its words are documented nowhere: whether the product reads
+// them is a part of the comparison.
+//
+// It may import api, mig, plugin/timeslice, test/sim and go-nvml; nothing imports it. The test that loads
 // the real library has the build tag hardware.
 package hardware

@@ -22,8 +22,13 @@ import (
 // it fails: nothing was compared.
 func TestHardware(t *testing.T) {
 	var options []nvml.LibraryOption
-	if path := os.Getenv("NVML_LIBRARY"); path != "" {
-		options = append(options, nvml.WithLibraryPath(path))
+	library := os.Getenv("NVML_LIBRARY")
+	if library != "" {
+		options = append(options, nvml.WithLibraryPath(library))
+	}
+	driver := os.Getenv("DRIVER_ROOT")
+	if driver == "" {
+		driver = "/"
 	}
 	out := os.Getenv("OUT")
 	if out == "" {
@@ -31,6 +36,7 @@ func TestHardware(t *testing.T) {
 	}
 	r, err := hardware.Compare(readonly.New(nvml.New(options...)), hardware.Options{
 		Scratch: t.TempDir(), Out: out, Known: sim.Products(), UID: os.Geteuid(),
+		DriverRoot: driver, Library: library,
 	})
 	if errors.Is(err, hardware.ErrNoGPU) {
 		t.Fatalf("could not tell: %v", err)

@@ -27,10 +27,12 @@ func (g *gpu) modes() {
 		}
 		return fmt.Sprintf("mode %d", v), ret
 	})
-	g.call("memory limits of a container", "nvmlDeviceGetMemoryLimits_v1", func() (any, nvml.Return) {
-		_, ret := g.dev.GetMemoryLimits_v1("/sys/fs/cgroup")
-		return succeeded, ret
-	})
+	for _, c := range cgroups() {
+		g.call("memory limits of "+c.what, "nvmlDeviceGetMemoryLimits_v1", func() (any, nvml.Return) {
+			_, ret := g.dev.GetMemoryLimits_v1(c.path)
+			return succeeded, ret
+		})
+	}
 	g.call("persistence mode", "nvmlDeviceGetPersistenceMode", value(g.dev.GetPersistenceMode))
 	g.call("virtualization mode", "nvmlDeviceGetVirtualizationMode", value(g.dev.GetVirtualizationMode))
 	g.call("event types", "nvmlDeviceGetSupportedEventTypes", func() (any, nvml.Return) {

@@ -47,5 +47,11 @@ func lookAtTwin(g *gpu, product string, d driver, dir string, uid int) (*gpu, er
 		return nil, fmt.Errorf("the simulated nvmlInit says %v", ret)
 	}
 	defer lib.Shutdown()
-	return look(lib, 0)
+	twin, err := look(lib, 0)
+	if _, asked := g.said[turns]; err != nil || !asked {
+		return twin, err
+	}
+	said, err := turnsOf(product, g.on)
+	twin.note(turns, said)
+	return twin, err
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cotenant-dev/cotenant/api/v1alpha1"
+	"github.com/cotenant-dev/cotenant/test/lab"
 	"github.com/cotenant-dev/cotenant/test/sim"
 )
 
@@ -119,7 +120,8 @@ func TestClientsDoNotNoticeThePlugin(t *testing.T) {
 	lt.renewed("kubelet-plugin", before)
 	before, err = lt.pods(context.Background(), "kubelet-plugin")
 	lt.OK(err)
-	_, err = lt.Kubectl(context.Background(), "-n", "nvidia-dra-driver-gpu", "delete", "pod", "--wait", "-l", "dra-driver-nvidia-gpu-component=kubelet-plugin")
+	// A new revision of the DaemonSet, as an upgrade of the chart makes it.
+	_, err = lt.Kubectl(context.Background(), "-n", lab.Namespace, "rollout", "restart", "daemonset", "-l", "dra-driver-nvidia-gpu-component=kubelet-plugin")
 	lt.OK(err)
 	lt.renewed("kubelet-plugin", before)
 	for _, name := range []string{"a", "b"} {
