@@ -45,6 +45,9 @@ func (d *Driver) watchCluster(ctx context.Context, loops *sync.WaitGroup) {
 	})
 	loops.Go(func() {
 		d.cfg.Daemons.Watch(ctx, func(now sharing.Supervision) {
+			if root := d.cfg.Paths.MPSRoot; now.Up && now.Root != "" && now.Root != root {
+				now.Up, now.Why = false, fmt.Sprintf("cotenant-mps has its daemons at %s (--host-root), and the plugin's --mps-root is %s; make them the same", now.Root, root)
+			}
 			d.supervised(ctx, now)
 			d.learn(ctx, func(c *cluster) { c.mps = &now })
 		})

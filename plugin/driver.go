@@ -95,7 +95,7 @@ func New(cfg Config) *Driver {
 		clients: clients{client: cfg.Client, pool: cfg.NodeName, shared: d.offers.shared},
 	}
 	d.observer = &observer{gpus: cfg.GPUs, memory: cfg.Memory, records: cfg.Records, fl: &d.flights, pipe: d.pipe, era: cfg.Paths.Era, world: &d.world}
-	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights}
+	d.recovery = &recovery{memory: cfg.Memory, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, due: make(chan struct{}, 1)}
 	d.reclaim = &reclaim{claims: claims, memory: cfg.Memory, gpus: cfg.GPUs, specs: cfg.Specs, pipe: d.pipe, fl: &d.flights, world: &d.world}
 	d.prober = &prober{client: cfg.Client, node: cfg.NodeName, now: make(chan struct{}, 1)}
 	d.publisher = &publisher{client: cfg.Client, node: cfg.NodeName, dropped: d.prober.again}
@@ -138,10 +138,8 @@ func (d *Driver) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	d.watchCluster(ctx, &loops)
 	loops.Go(func() { d.reporter.run(ctx) })
-	loops.Go(func() {
-		d.recovery.look(ctx, prepared)
-		d.keepLooking(ctx)
-	})
+	loops.Go(func() { d.recovery.keep(ctx, prepared, d.cfg.Paths.Era) })
+	loops.Go(func() { d.keepLooking(ctx) })
 	<-ctx.Done()
 	// 6 stop: no new calls, then what is under way, then the loops
 	d.setReady(false)
@@ -185,14 +183,11 @@ func (d *Driver) lookAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := d.cfg.Paths.Era()
-	if err != nil {
-		return err
-	}
+	d.recovery.again()
 	return errors.Join(
 		d.publish(ctx),
-		d.recovery.refresh(ctx, now),
 		d.reclaim.run(ctx),
+		d.endUnwanted(ctx),
 		d.observer.unfence(ctx, devices),
 		d.offers.withdraw(ctx),
 	)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cotenant-dev/cotenant/api"
 	"github.com/cotenant-dev/cotenant/api/nvidia"
@@ -21,25 +22,39 @@ import (
 type means struct {
 	sysRoot   string
 	intervals Intervals
+	// none is why a GPU has no interval, by UUID, as it was last told. One that is
+	// partitioned does not say, and the answer must not change with its mode.
+	none map[string]string
 }
 
 // gather returns what there is. Whether a GPU has a time-slice interval is asked
 // only where a policy wants to set one.
-func (m means) gather(ctx context.Context, devices []sharing.Device, policies []v1alpha1.SharingPolicy, mps sharing.Supervision) sharing.Means {
+func (m *means) gather(ctx context.Context, devices []sharing.Device, policies []v1alpha1.SharingPolicy, mps sharing.Supervision) sharing.Means {
 	has := sharing.Means{MPS: mps}
 	has.ContainerLimits, has.NoContainerLimits = containerLimits(m.sysRoot)
 	if !wantInterval(policies) {
 		return has
 	}
-	for _, d := range devices {
+	// All at once: a sick GPU may hold up the program that is asked.
+	whys := make([]string, len(devices))
+	var all sync.WaitGroup
+	for i, d := range devices {
+		whys[i] = m.none[d.UUID]
 		if d.Condition == sharing.Lost || d.On {
 			continue // it does not say now
 		}
-		if err := m.intervals.Supports(ctx, d.UUID); api.ReasonOf(err) == api.Unsupported {
-			if has.NoInterval == nil {
-				has.NoInterval = map[string]string{}
+		all.Go(func() {
+			whys[i] = ""
+			if err := m.intervals.Supports(ctx, d.UUID); api.ReasonOf(err) == api.Unsupported {
+				whys[i] = err.Error()
 			}
-			has.NoInterval[d.Address] = err.Error()
+		})
+	}
+	all.Wait()
+	m.none, has.NoInterval = map[string]string{}, map[string]string{}
+	for i, d := range devices {
+		if whys[i] != "" {
+			m.none[d.UUID], has.NoInterval[d.Address] = whys[i], whys[i]
 		}
 	}
 	return has

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -42,6 +43,7 @@ func (r *reclaim) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	adopted := map[string]bool{}
 	for _, c := range claims {
 		if !slices.Contains(written, c.UID) {
@@ -52,20 +54,30 @@ func (r *reclaim) run(ctx context.Context) error {
 			return sharing.Grant{}, r.adopt(c)
 		})
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		adopted[c.UID] = true
 	}
+	wanted := map[string]bool{}
+	for _, c := range claims {
+		wanted[c.UID] = true
+	}
 	var fences []sharing.Fence
-	for _, uid := range written {
-		if adopted[uid] {
+	for _, uid := range unreadableFirst(r.specs, written) {
+		if wanted[uid] {
 			continue
 		}
 		still, err := r.end(ctx, uid)
 		if err != nil {
-			return err
+			errs = append(errs, err)
 		}
 		fences = append(fences, still...)
+	}
+	// What is not known of one claim keeps all GPUs held, and is no reason to leave
+	// the others as they are.
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	doubts, err := r.doubts(ctx)
 	if err != nil {

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/klog/v2"
@@ -67,6 +68,55 @@ func died(was map[string]sharing.DaemonState, id string, now sharing.DaemonState
 		return fmt.Sprint("start ", now.Restarts), true
 	}
 	return "", false
+}
+
+// endUnwanted ends the daemons that no record wants: those whose claims ended while
+// the supervisor was not told.
+func (d *Driver) endUnwanted(ctx context.Context) error {
+	suspect, err := d.cfg.Memory.Suspect()
+	if err != nil || suspect != "" {
+		return err // whose they are is not known yet
+	}
+	d.mu.Lock()
+	mps := d.cluster.mps
+	d.mu.Unlock()
+	if mps == nil || !mps.Up {
+		return nil
+	}
+	var errs []error
+	for id := range mps.Daemons {
+		claims, err := d.pipe.clientsOf(id)
+		if err == nil && len(claims) == 0 {
+			err = d.endDaemon(ctx, id)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endDaemon ends a daemon unless a claim wants it by now. Nobody else works on its
+// GPU, or on the claim of that UID, meanwhile.
+func (d *Driver) endDaemon(ctx context.Context, id string) error {
+	_, err := d.flights.fly(ctx, ctx, id, mending, func(ctx context.Context) (sharing.Grant, error) {
+		var gpus []string
+		if g, ok := d.world.byName()[sharing.GPUOf(id)]; ok {
+			gpus = []string{g.Address}
+		}
+		unlock, err := d.pipe.locks.take(ctx, gpus)
+		if err != nil {
+			return sharing.Grant{}, err
+		}
+		defer unlock()
+		claims, err := d.pipe.clientsOf(id)
+		if err != nil || len(claims) > 0 {
+			return sharing.Grant{}, err
+		}
+		klog.FromContext(ctx).Info("An MPS control daemon that no claim wants is ended", "daemon", id)
+		return sharing.Grant{}, d.pipe.run.stopMPS(ctx, sharing.StartMPS{Daemon: id})
+	})
+	return err
 }
 
 // clientsOf returns the records of the claims whose containers are clients of a

@@ -33,6 +33,9 @@ type Supervision struct {
 	// MultiUser: its daemons can serve several users at a time.
 	MultiUser bool
 	Version   string
+	// Root is the directory of its daemons' directories as the host has it; "" if it
+	// does not say.
+	Root string
 	// Daemons are those that are wanted, by ID.
 	Daemons map[string]DaemonState
 }

@@ -103,7 +103,7 @@ func settingsOf(d sharing.Daemon) Settings {
 }
 
 func supervisionOf(l List) sharing.Supervision {
-	s := sharing.Supervision{Up: l.Hello.Unable == "", Why: l.Hello.Unable, MultiUser: l.Hello.MultiUser, Version: l.Hello.Version, Daemons: map[string]sharing.DaemonState{}}
+	s := sharing.Supervision{Up: l.Hello.Unable == "", Why: l.Hello.Unable, MultiUser: l.Hello.MultiUser, Version: l.Hello.Version, Root: l.Hello.Root, Daemons: map[string]sharing.DaemonState{}}
 	for id, d := range l.Daemons {
 		state := sharing.DaemonState{Ready: d.Ready, Why: d.Why, Restarts: d.Restarts, Clients: d.Clients}
 		if d.BrokenSince != nil {

@@ -60,18 +60,19 @@ func (s *Session) SetComputeMode(_ context.Context, address string, mode sharing
 }
 
 // memoryLimits finds out whether the driver can limit the memory of containers on
-// the GPU (NVML 13.4, nvmlDeviceSetMemoryLimits_v1). While it is partitioned it
-// refuses to say, and the answer must not change with its mode.
+// the GPU (NVML 13.4, nvmlDeviceSetMemoryLimits_v1): it can when it tells the limits
+// of a cgroup. While the GPU is partitioned it refuses to say; the answer is kept,
+// since it must not change with the mode, and is no until there is one.
 func (s *Session) memoryLimits(lib nvml.Interface, dev nvml.Device, g *sharing.Present) {
-	if lib.Extensions().LookupSymbol("nvmlDeviceSetMemoryLimits_v1") != nil {
-		return
+	// Calling what the library does not have ends the process.
+	for _, name := range [...]string{"nvmlDeviceSetMemoryLimits_v1", "nvmlDeviceGetMemoryLimits_v1"} {
+		if lib.Extensions().LookupSymbol(name) != nil {
+			return
+		}
 	}
-	can, asked := s.limitable[g.UUID]
-	if !asked && !g.On {
+	if _, asked := s.limitable[g.UUID]; !asked && !g.On {
 		_, ret := dev.GetMemoryLimits_v1(filepath.Join(s.sysRoot, "fs/cgroup"))
-		can = ret != nvml.ERROR_NOT_SUPPORTED
-		s.limitable[g.UUID] = can
-		asked = true
+		s.limitable[g.UUID] = ret == nvml.SUCCESS
 	}
-	g.MemoryLimits = can || !asked
+	g.MemoryLimits = s.limitable[g.UUID]
 }

@@ -4,6 +4,8 @@
 package nvml_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/cotenant-dev/cotenant/api"
@@ -26,6 +28,7 @@ func TestComputeMode(t *testing.T) {
 		ok(t, err)
 		same(t, "read", got, mode)
 	}
+	ok(t, b.SetComputeMode(t.Context(), address, sharing.ComputeDefault))
 	refused(t, b.SetComputeMode(t.Context(), address, "Exclusive_Thread"), api.Internal, `no compute mode "Exclusive_Thread"`)
 	// "the device must be a MIG device handle" (nvml.h) once its mode is on.
 	refused(t, b.SetComputeMode(t.Context(), b.gpu(1).PCI, sharing.ComputeExclusive), api.Unsupported, setCompute+" says Not Supported")
@@ -41,10 +44,12 @@ func TestMemoryLimitsAreAFact(t *testing.T) {
 		cfg := machineOf("H100-80", "H100-80+")
 		cfg.Driver = driver
 		b := newBench(t, cfg)
+		b.cgroups()
 		for _, on := range []bool{false, true, false} {
 			ok(t, b.SwitchMIG(t.Context(), b.gpu(0).PCI, on))
+			// The second one is partitioned from the start, and was never asked.
 			for i, g := range b.look() {
-				if g.MemoryLimits != want {
+				if g.MemoryLimits != (want && i == 0) {
 					t.Errorf("driver %s, GPU %d, MIG mode of the first %t: memory limits %t", driver, i, on, g.MemoryLimits)
 				}
 			}
@@ -52,12 +57,22 @@ func TestMemoryLimitsAreAFact(t *testing.T) {
 	}
 }
 
-// A GPU of which the driver says that it has none has none, also later.
+// cgroups gives the machine a root of version 2.
+func (b *bench) cgroups() {
+	b.t.Helper()
+	dir := filepath.Join(b.machine.Root(), "sys/fs/cgroup")
+	ok(b.t, os.MkdirAll(dir, 0o755))
+	ok(b.t, os.WriteFile(filepath.Join(dir, "cgroup.controllers"), []byte("memory dmem\n"), 0o644))
+	b.t.Cleanup(func() { ok(b.t, os.RemoveAll(filepath.Dir(dir))) })
+}
+
+// A GPU of which the driver does not tell limits has none, also later.
 func TestGPUWithoutMemoryLimits(t *testing.T) {
 	cfg := machineOf("H100-80")
 	cfg.Driver = "615.20.01"
 	b := newBench(t, cfg)
-	b.refuse("nvmlDeviceGetMemoryLimits_v1", 1, sim.NotSupported)
+	b.cgroups()
+	b.refuse("nvmlDeviceGetMemoryLimits_v1", 1, sim.OperatingSystem)
 	for range 2 {
 		same(t, "memory limits", b.look()[0].MemoryLimits, false)
 	}
