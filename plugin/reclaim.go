@@ -139,13 +139,25 @@ func (r *reclaim) end(ctx context.Context, uid string) ([]sharing.Fence, error) 
 }
 
 // doubts returns a fence for each GPU that processes run on and that no record
-// accounts for.
+// accounts for, and for each of which a release is not done: nobody else asks for it
+// again.
 func (r *reclaim) doubts(ctx context.Context) ([]sharing.Fence, error) {
 	var fences []sharing.Fence
 	for _, d := range r.world.byName() {
 		holds, err := r.pipe.records.Holds(d.Name)
 		if err != nil {
 			return nil, err
+		}
+		for _, h := range holds {
+			rec, _, err := r.pipe.records.Claim(h.Claim)
+			if err != nil {
+				return nil, err
+			}
+			if rec.State == sharing.Releasing {
+				fences = append(fences, sharing.Fence{Address: d.Address, Condition: sharing.Held,
+					Why: fmt.Sprintf("the journal was lost, and the release of %s by claim %s is not done", h.Slot, rec.Who())})
+				break
+			}
 		}
 		if len(holds) > 0 || d.Condition == sharing.Lost {
 			continue

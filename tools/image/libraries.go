@@ -56,28 +56,42 @@ func (r *resolver) resolve(programs []program) (map[string][]byte, error) {
 }
 
 // named returns libraries by their names, for the kind of machine that the first of
-// the programs is for.
+// the programs is for, or this one where none is.
 func (r *resolver) named(names []string, programs []program) ([]program, error) {
-	var out []program
-	for _, name := range names {
-		for _, p := range programs {
-			file, err := elf.NewFile(bytes.NewReader(p.content))
-			if err != nil {
-				continue // a script, or data
-			}
-			at, content, err := r.find(name, file, "")
-			if err != nil {
-				return nil, err
-			}
-			r.found[at] = content
-			out = append(out, program{origin: filepath.Dir(at), content: content})
-			break
+	if len(names) == 0 {
+		return nil, nil
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	var by *elf.File
+	for _, content := range append(contents(programs), self) {
+		if by, err = elf.NewFile(bytes.NewReader(content)); err == nil {
+			break // the others are scripts, or data
 		}
 	}
-	if len(out) < len(names) {
-		return nil, errors.New("libraries are asked for, and no file of the image is a program")
+	if err != nil {
+		return nil, err
+	}
+	var out []program
+	for _, name := range names {
+		at, content, err := r.find(name, by, "")
+		if err != nil {
+			return nil, err
+		}
+		r.found[at] = content
+		out = append(out, program{origin: filepath.Dir(at), content: content})
 	}
 	return out, nil
+}
+
+func contents(programs []program) [][]byte {
+	var out [][]byte
+	for _, p := range programs {
+		out = append(out, p.content)
+	}
+	return out
 }
 
 // needs notes what one ELF file needs and returns what of it is new.
