@@ -47,7 +47,7 @@ func FuzzClaimStatus(f *testing.F) {
 		var rc resourceapi.ResourceClaim
 		rc.UID, rc.Namespace, rc.Name = "u", "ns", "c"
 		if json.Unmarshal(raw, &rc.Status) != nil {
-			t.Skip("no status")
+			return // no status that an API server would store
 		}
 		c, err := decode(&rc, "n1")
 		if err == nil {
