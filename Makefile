@@ -64,7 +64,7 @@ bench: lab ## figures against their bars: placement, allocation, and the plugin 
 	@$(BIN)/bench --out $(OUT)/bench.json
 
 .PHONY: hardware
-hardware: ## compare the simulated GPU with those of this machine, as root; changes nothing; NVML_LIBRARY=<file> for another library
+hardware: ## compare the simulated GPU with those of this machine, as root; changes nothing; NVML_LIBRARY=<file> for another library, DRIVER_ROOT=<directory> for another driver root
 	@OUT=$(OUT)/hardware go test -tags hardware -count=1 -v -run '^TestHardware$$' ./test/hardware
 
 .PHONY: packages

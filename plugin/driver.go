@@ -88,7 +88,7 @@ func New(cfg Config) *Driver {
 	d := &Driver{cfg: cfg}
 	claims := &claimLister{client: cfg.Client, pool: cfg.NodeName}
 	d.offers = &offers{memory: cfg.Memory, records: cfg.Records, claims: claims, clock: time.Now, wait: cfg.Retire}
-	d.means = means{sysRoot: cfg.Paths.SysRoot, intervals: cfg.Intervals}
+	d.means = means{cgroup: cfg.Paths.ContainersCgroup, intervals: cfg.Intervals}
 	d.pipe = &pipeline{
 		pool: cfg.NodeName, records: cfg.Records, devices: d.world.byName, shared: d.offers.shared,
 		run:     runner{specs: cfg.Specs, gpus: cfg.GPUs, intervals: cfg.Intervals, daemons: cfg.Daemons},

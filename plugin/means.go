@@ -20,7 +20,8 @@ import (
 
 // means finds out what the node has for sharing its GPUs.
 type means struct {
-	sysRoot   string
+	// cgroup returns the cgroup that those of containers are in.
+	cgroup    func() string
 	intervals Intervals
 	// none is why a GPU has no interval, by UUID, as it was last told. One that is
 	// partitioned does not say, and the answer must not change with its mode.
@@ -31,7 +32,7 @@ type means struct {
 // only where a policy wants to set one.
 func (m *means) gather(ctx context.Context, devices []sharing.Device, policies []v1alpha1.SharingPolicy, mps sharing.Supervision) sharing.Means {
 	has := sharing.Means{MPS: mps}
-	has.ContainerLimits, has.NoContainerLimits = containerLimits(m.sysRoot)
+	has.ContainerLimits, has.NoContainerLimits = containerLimits(m.cgroup())
 	if !wantInterval(policies) {
 		return has
 	}
@@ -73,18 +74,21 @@ func wantInterval(policies []v1alpha1.SharingPolicy) bool {
 	})
 }
 
-// containerLimits says whether the driver can limit the memory of a container, by
-// its cgroup: it takes cgroup v2, and a controller that counts device memory: dmem
+// controllersFile tells the controllers of a cgroup v2, and that it is one.
+const controllersFile = "cgroup.controllers"
+
+// containerLimits says whether the driver can limit the memory of a container below
+// the cgroup: it takes cgroup v2, and a controller that counts device memory: dmem
 // (Linux 6.14), or misc with the driver's own.
-func containerLimits(sysRoot string) (bool, string) {
-	path := filepath.Join(sysRoot, "fs/cgroup/cgroup.controllers")
+func containerLimits(cgroup string) (bool, string) {
+	path := filepath.Join(cgroup, controllersFile)
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return false, "the node has cgroup v1, and the driver limits the memory of containers by cgroup v2"
 	}
 	controllers := strings.Fields(string(raw))
 	if !slices.Contains(controllers, "dmem") && !slices.Contains(controllers, "misc") {
-		return false, fmt.Sprintf("the kernel has neither of the cgroup controllers dmem and misc (%s); dmem is in Linux 6.14", path)
+		return false, fmt.Sprintf("containers have neither of the cgroup controllers dmem and misc (%s); dmem is in Linux 6.14", path)
 	}
 	return true, ""
 }

@@ -88,6 +88,21 @@ func (p Paths) Load() string {
 	return strconv.FormatUint(st.Ino, 10)
 }
 
+// ContainersCgroup is the cgroup that the kubelet has those of all pods in, of either
+// cgroup driver, or the topmost one where there is none. That one differs: it lists
+// controllers that pods need not have, and no device memory is limited in it (Linux,
+// admin-guide/cgroup-v2.rst, DMEM).
+func (p Paths) ContainersCgroup() string {
+	top := filepath.Join(p.SysRoot, "fs/cgroup")
+	for _, name := range [...]string{"kubepods.slice", "kubepods"} {
+		dir := filepath.Join(top, name)
+		if _, err := os.Stat(filepath.Join(dir, controllersFile)); err == nil {
+			return dir
+		}
+	}
+	return top
+}
+
 // Make makes the directories that the plugin writes to, and says which one
 // cannot be used.
 func (p Paths) Make() error {

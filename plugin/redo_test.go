@@ -78,7 +78,7 @@ func (n none) SetInterval(context.Context, string, nvidia.Interval) error { retu
 // What is known of a GPU stays known while it is partitioned: an offer does not come
 // and go with every partition.
 func TestNoIntervalOutlivesMIGMode(t *testing.T) {
-	m := means{sysRoot: t.TempDir(), intervals: none{asked: map[string]bool{}}}
+	m := means{cgroup: Paths{SysRoot: t.TempDir()}.ContainersCgroup, intervals: none{asked: map[string]bool{}}}
 	offer := v1alpha1.Offer{Sharing: &v1alpha1.OfferSharing{Mode: v1alpha1.TimeSlicing, TimeSlicing: &v1alpha1.TimeSlicingSettings{Interval: "Short"}}}
 	policies := []v1alpha1.SharingPolicy{{Spec: v1alpha1.SharingPolicySpec{Offers: []v1alpha1.Offer{offer}}}}
 	d := sharing.Device{Condition: sharing.Ready, GPU: sharing.GPU{Address: "0000:00:00.0", UUID: "GPU-0"}}

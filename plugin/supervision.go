@@ -113,8 +113,11 @@ func (d *Driver) endDaemon(ctx context.Context, id string) error {
 		if err != nil || len(claims) > 0 {
 			return sharing.Grant{}, err
 		}
-		klog.FromContext(ctx).Info("An MPS control daemon that no claim wants is ended", "daemon", id)
-		return sharing.Grant{}, d.pipe.run.stopMPS(ctx, sharing.StartMPS{Daemon: id})
+		if err := d.pipe.run.stopMPS(ctx, sharing.StartMPS{Daemon: id}); err != nil {
+			return sharing.Grant{}, err
+		}
+		klog.FromContext(ctx).Info("An MPS control daemon that no claim wanted is ended", "daemon", id)
+		return sharing.Grant{}, nil
 	})
 	return err
 }

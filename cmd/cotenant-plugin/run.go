@@ -36,7 +36,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	// 2 the hardware, and what a container needs of it. The driver takes a while
 	// to open, and so does the check of the journal: they do it side by side.
-	session := nvml.New(nvml.FromRoot(o.paths.DriverRoot), o.paths.SysRoot, o.paths.Load)
+	session := nvml.New(nvml.FromRoot(o.paths.DriverRoot), o.paths.SysRoot, o.paths.ContainersCgroup, o.paths.Load)
 	defer session.Close()
 	opened := make(chan struct{})
 	go func() {

@@ -5,7 +5,6 @@ package nvml
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -61,7 +60,7 @@ func (s *Session) SetComputeMode(_ context.Context, address string, mode sharing
 
 // memoryLimits finds out whether the driver can limit the memory of containers on
 // the GPU (NVML 13.4, nvmlDeviceSetMemoryLimits_v1): it can when it tells the limits
-// of a cgroup. While the GPU is partitioned it refuses to say; the answer is kept,
+// of the cgroup that theirs are in. While the GPU is partitioned it refuses to say; the answer is kept,
 // since it must not change with the mode, and is no until there is one.
 func (s *Session) memoryLimits(lib nvml.Interface, dev nvml.Device, g *sharing.Present) {
 	// Calling what the library does not have ends the process.
@@ -71,7 +70,7 @@ func (s *Session) memoryLimits(lib nvml.Interface, dev nvml.Device, g *sharing.P
 		}
 	}
 	if _, asked := s.limitable[g.UUID]; !asked && !g.On {
-		_, ret := dev.GetMemoryLimits_v1(filepath.Join(s.sysRoot, "fs/cgroup"))
+		_, ret := dev.GetMemoryLimits_v1(s.cgroup())
 		s.limitable[g.UUID] = ret == nvml.SUCCESS
 	}
 	g.MemoryLimits = s.limitable[g.UUID]

@@ -27,6 +27,7 @@ type Source func() (nvml.Interface, error)
 type Session struct {
 	source  Source
 	sysRoot string
+	cgroup  func() string
 	loadNow func() string
 
 	mu  sync.Mutex
@@ -44,9 +45,10 @@ type Session struct {
 
 // New returns a session that is opened at its first use. loadNow returns the id
 // of the present load of the driver; when it changes, the session is opened
-// anew. sysRoot is where sysfs is seen.
-func New(source Source, sysRoot string, loadNow func() string) *Session {
-	return &Session{source: source, sysRoot: sysRoot, loadNow: loadNow, needsReset: map[string]bool{}}
+// anew. sysRoot is where sysfs is seen; cgroup returns the cgroup that those of
+// containers are in.
+func New(source Source, sysRoot string, cgroup, loadNow func() string) *Session {
+	return &Session{source: source, sysRoot: sysRoot, cgroup: cgroup, loadNow: loadNow, needsReset: map[string]bool{}}
 }
 
 // libraries is where drivers put the library, below their root.

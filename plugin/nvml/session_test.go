@@ -47,7 +47,8 @@ func newBench(t *testing.T, cfg sim.Config, alter ...func(nvml.Interface) nvml.I
 		}
 		return lib, nil
 	}
-	b := &bench{t: t, machine: m, Session: pluginnvml.New(source, filepath.Join(m.Root(), "sys"), func() string { return "1" })}
+	cgroup := func() string { return filepath.Join(m.Root(), "sys/fs/cgroup") }
+	b := &bench{t: t, machine: m, Session: pluginnvml.New(source, filepath.Join(m.Root(), "sys"), cgroup, func() string { return "1" })}
 	t.Cleanup(func() {
 		b.Close()
 		if err := m.Check(); err != nil {

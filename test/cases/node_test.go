@@ -230,7 +230,7 @@ func (n *node) launch() error {
 	if err != nil {
 		return err
 	}
-	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(mortal), nil }, n.paths.SysRoot, load)
+	session := pluginnvml.New(func() (nvml.Interface, error) { return nvmlapi.New(mortal), nil }, n.paths.SysRoot, n.paths.ContainersCgroup, load)
 	var specs plugin.Specs = cdi.New(cdi.Config{
 		Dir: n.paths.CDIRoot, DriverRoot: n.paths.DriverRoot, HostDriverRoot: n.paths.HostDriverRoot, DevRoot: n.paths.DevRoot,
 		ProcRoot: n.paths.ProcRoot, MPSRoot: n.paths.MPSRoot, HookPath: "/usr/bin/nvidia-cdi-hook", NVML: session.With, Load: load,

@@ -67,10 +67,19 @@ func TestContainersAreLimited(t *testing.T) {
 	if why := status.Sharing.MemoryLimitsUnavailable; !strings.Contains(why, "cgroup v1") {
 		t.Errorf("GPUNode says of memory limits %q", why)
 	}
+	// What the kernel has and the kubelet does not turn on for pods limits none.
+	top := filepath.Join(n.paths.SysRoot, "fs/cgroup")
+	n.cgroup(top, "cpuset cpu io memory dmem pids")
+	n.cgroup(filepath.Join(top, "kubepods.slice"), "cpuset cpu io memory pids")
+	n.await(func() string {
+		status, _ := n.kinds.reported()
+		if why := status.Sharing.MemoryLimitsUnavailable; !strings.Contains(why, "kubepods.slice/cgroup.controllers") {
+			return "GPUNode says of memory limits " + why
+		}
+		return ""
+	})
 	n.stop()
-	dir := filepath.Join(n.paths.SysRoot, "fs/cgroup")
-	ok(t, os.MkdirAll(dir, 0o755))
-	ok(t, os.WriteFile(filepath.Join(dir, "cgroup.controllers"), []byte("cpuset cpu io memory dmem pids\n"), 0o644))
+	n.cgroup(filepath.Join(top, "kubepods.slice"), "cpuset cpu io memory dmem pids")
 	n.start()
 	n.awaitShares("eighth")
 	for i, offer := range []string{"eighth", "quarter"} {
@@ -159,4 +168,11 @@ func TestLostJournalWithShares(t *testing.T) {
 	_, stopped = n.daemons.counted()
 	same(t, "daemons stopped", stopped, 1)
 	same(t, "records", n.records(), map[string]string{})
+}
+
+// cgroup makes what looks like a cgroup of version 2 with the controllers.
+func (n *node) cgroup(dir, controllers string) {
+	n.t.Helper()
+	ok(n.t, os.MkdirAll(dir, 0o755))
+	ok(n.t, os.WriteFile(filepath.Join(dir, "cgroup.controllers"), []byte(controllers+"\n"), 0o644))
 }

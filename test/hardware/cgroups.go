@@ -15,9 +15,10 @@ const mounted = "/sys/fs/cgroup"
 // cgroup is a control group, by its directory.
 type cgroup struct{ what, path string }
 
-// cgroups are those whose limits are asked for. The product asks for those of the
-// topmost one, to find out whether a GPU has limits; the driver may say otherwise of
-// one that has processes, as containers' have, and of one that is not there.
+// cgroups are those whose limits are asked for. The product asks for those of
+// the one that the kubelet has pods in, or of the topmost one, to find out whether a
+// GPU has limits; the driver may say otherwise of one that has processes, as
+// containers' have, and of one that is not there.
 func cgroups() []cgroup {
 	all := []cgroup{{"all containers", mounted}, {"a container that is gone", filepath.Join(mounted, "cotenant-is-not-there")}}
 	if own := ownCgroup(); own != "" && own != mounted {
