@@ -40,6 +40,8 @@ type Sick struct {
 // A GPU that was seen in this boot and no longer answers stays on the roster as
 // lost, with the facts it had: a published device is not withdrawn under a claim.
 // One that has not been seen since the last reboot was taken out of the machine.
+// A partitioned GPU does not say whether it has memory limits: it has them if it had
+// them before, with the same driver.
 // suspect, when not "", holds every GPU; a fence sets one apart.
 func Roster(look Look, known map[string]Known, fences map[string]Fence, suspect string) ([]Device, []Known) {
 	names := Names{}
@@ -56,6 +58,9 @@ func Roster(look Look, known map[string]Known, fences map[string]Fence, suspect 
 	seen := map[string]bool{}
 	for _, g := range look.GPUs {
 		g.Name = names[g.Address]
+		if k := known[g.Address]; g.On && k.UUID == g.UUID && k.DriverVersion == g.DriverVersion {
+			g.MemoryLimits = k.MemoryLimits
+		}
 		seen[g.Address] = true
 		devices = append(devices, conditioned(g, fences, suspect))
 		if k := (Known{GPU: g.GPU, Boot: look.Boot}); !sameKnown(known[g.Address], k) {

@@ -90,6 +90,32 @@ func TestRosterRemembersOnce(t *testing.T) {
 	}
 }
 
+// Whether there are memory limits is remembered while the GPU cannot say: an offer
+// does not go away when the plugin starts on a partitioned GPU. Another driver, or
+// another GPU in its place, has to be asked anew.
+func TestMemoryLimitsAreRemembered(t *testing.T) {
+	was := gpu("0000:01:00.0", 0)
+	was.UUID, was.DriverVersion, was.MemoryLimits = "GPU-a", "615.20.01", true
+	known := map[string]Known{was.Address: {GPU: was, Boot: "b"}}
+	for name, c := range map[string]struct {
+		change func(*Present)
+		want   bool
+	}{
+		"partitioned":    {func(g *Present) { g.On = true }, true},
+		"not":            {func(*Present) {}, false},
+		"another driver": {func(g *Present) { g.On, g.DriverVersion = true, "580.65.06" }, false},
+		"another GPU":    {func(g *Present) { g.On, g.UUID = true, "GPU-b" }, false},
+	} {
+		now := present(was)[0]
+		now.MemoryLimits = false // as the driver says it
+		c.change(&now)
+		devices, _ := Roster(Look{Boot: "b", GPUs: []Present{now}}, known, nil, "")
+		if got := devices[0].MemoryLimits; got != c.want {
+			t.Errorf("%s: memory limits %t, want %t", name, got, c.want)
+		}
+	}
+}
+
 // A name never passes from one piece of hardware to another, and no two have one.
 func TestNamesStayWithTheHardware(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
